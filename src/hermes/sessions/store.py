@@ -1,0 +1,76 @@
+"""The port to stored conversations.
+
+A store knows nothing of turns that run; who may write next is the turn's concern
+(``SessionLocks``), the store only makes each write whole.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from hermes.messages import Message, Usage
+from hermes.sessions.model import SearchHit, Session, StoredMessage
+
+
+class SessionStore(Protocol):
+    """Conversations, each turn written whole or not at all.
+
+    Raises ``SessionError`` with code ``session_not_found`` for an unknown id, ``session_exists``
+    for a taken one, ``session_store_unavailable`` when the database cannot be used.
+    """
+
+    async def create(self, session: Session) -> Session:
+        """Store a new head; an empty ``id`` is made, zero times are now."""
+        ...
+
+    async def get(self, session_id: str) -> Session | None:
+        """Return the head, or None."""
+        ...
+
+    async def history(self, session_id: str) -> tuple[Message, ...]:
+        """Return all messages in order."""
+        ...
+
+    async def page(
+        self, session_id: str, *, limit: int, offset: int = 0, newest_first: bool = False
+    ) -> tuple[Sequence[StoredMessage], int]:
+        """Return at most ``limit`` messages from ``offset`` on, and how many there are in all."""
+        ...
+
+    async def append_turn(
+        self,
+        session_id: str,
+        messages: Sequence[Message],
+        *,
+        usage: Usage,
+        model: str = "",
+    ) -> int:
+        """Add one turn's messages in one transaction; return the new message count."""
+        ...
+
+    async def update(
+        self, session_id: str, *, title: str | None = None, end_reason: str | None = None
+    ) -> Session:
+        """Change what is given; an ``end_reason`` also ends the session."""
+        ...
+
+    async def fork(self, session_id: str, *, new_id: str = "", title: str = "") -> Session:
+        """Copy head and messages into a child session."""
+        ...
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove head and messages; return whether there were any."""
+        ...
+
+    async def list(
+        self, *, limit: int = 50, offset: int = 0, source: str = ""
+    ) -> tuple[Sequence[Session], bool]:
+        """Return heads by last activity, newest first, and whether more follow."""
+        ...
+
+    async def search(self, words: str, *, limit: int = 20) -> Sequence[SearchHit]:
+        """Find messages that hold all of ``words``, best first; any text is a valid query."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections and threads; idempotent."""
+        ...
