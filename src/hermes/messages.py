@@ -38,7 +38,7 @@ class ReasoningPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImagePart:
-    """A picture; ``url`` is ``http(s):`` or ``data:image/...;base64,``, ``detail`` as OpenAI has it."""
+    """A picture: an ``http(s):`` or ``data:image/`` URL; ``detail`` as OpenAI has it."""
 
     url: str
     detail: str = ""
