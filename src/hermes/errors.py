@@ -95,6 +95,18 @@ class EmptyAnswerError(ProviderError):
     retryable = True
 
 
+class LocalModelError(ProviderError):
+    """The embedded model cannot answer; the message says why and names the next step.
+
+    Codes: ``weights_unknown``, ``weights_missing``, ``weights_unreachable``, ``weights_mismatch``,
+    ``weights_unwritable``, ``disk_full``, ``runtime_missing``, ``library_missing``,
+    ``cpu_unsupported``, ``memory_low``, ``local_model_failed`` (its process ended or did not
+    start), ``local_model_closed``.
+    """
+
+    code = "local_model_failed"
+
+
 class RequestError(HermesError):
     """A client's request cannot be served as it stands; ``param`` names the place in its body."""
 
