@@ -12,12 +12,14 @@ from hermes.messages import Message, Usage
 class Session:
     """The head of a conversation; times are Unix seconds.
 
-    ``source`` says which surface made it (``cli``, ``api_server``, ``voice``).
+    ``source`` says which surface made it (``cli``, ``api_server``, ``voice``). ``preview`` is the
+    start of the first thing the user said; the store keeps it, the counts and ``usage``.
     """
 
     id: str
     source: str
     title: str = ""
+    preview: str = ""
     model: str = ""
     system_prompt: str = ""
     parent_id: str = ""

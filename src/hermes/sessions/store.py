@@ -4,7 +4,7 @@ A store knows nothing of turns that run; who may write next is the turn's concer
 (``SessionLocks``), the store only makes each write whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from hermes.messages import Message, Usage
@@ -44,7 +44,12 @@ class SessionStore(Protocol):
         usage: Usage,
         model: str = "",
     ) -> int:
-        """Add one turn's messages in one transaction; return the new message count."""
+        """Add one turn's messages in one transaction; return the new message count.
+
+        Usage and counts of the head grow with it; a given ``model`` becomes the session's. A
+        session that goes on is no longer ended. A caller cancelled while it waits finds the turn
+        written whole or not at all.
+        """
         ...
 
     async def update(
@@ -54,7 +59,7 @@ class SessionStore(Protocol):
         ...
 
     async def fork(self, session_id: str, *, new_id: str = "", title: str = "") -> Session:
-        """Copy head and messages into a child session."""
+        """Copy head and messages into a child session, whose own usage starts at nothing."""
         ...
 
     async def delete(self, session_id: str) -> bool:
@@ -62,13 +67,25 @@ class SessionStore(Protocol):
         ...
 
     async def list(
-        self, *, limit: int = 50, offset: int = 0, source: str = ""
+        self,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        source: str = "",
+        include_children: bool = True,
     ) -> tuple[Sequence[Session], bool]:
-        """Return heads by last activity, newest first, and whether more follow."""
+        """Return heads by last activity, newest first, and whether more follow.
+
+        Children are the sessions that have a parent.
+        """
         ...
 
     async def search(self, words: str, *, limit: int = 20) -> Sequence[SearchHit]:
         """Find messages that hold all of ``words``, best first; any text is a valid query."""
+        ...
+
+    async def usage_by_model(self, *, since: float = 0.0) -> Mapping[str, Usage]:
+        """Return what turns written from ``since`` on (Unix seconds) cost, by model."""
         ...
 
     async def aclose(self) -> None:

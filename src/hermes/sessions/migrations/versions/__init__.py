@@ -1,0 +1,1 @@
+"""One module a schema version, each frozen once released; nothing imports them but alembic."""
