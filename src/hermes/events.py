@@ -56,11 +56,16 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """The model's end of a step; always the last delta, exactly once."""
+    """The model's end of a step; always the last delta, exactly once.
+
+    ``model`` and ``origin`` name the model and the endpoint that answered; the provider fills
+    them in. ``origin`` is what the answer's ``ReasoningPart`` is bound to.
+    """
 
     reason: FinishReason
     usage: Usage = field(default_factory=Usage)
     model: str = ""
+    origin: str = ""
     kind: Literal["finish"] = "finish"
 
 
