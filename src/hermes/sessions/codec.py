@@ -69,13 +69,13 @@ def decode(body: str) -> Message:
     if not isinstance(stored, dict):
         raise _unreadable()
     fields = cast("dict[str, Any]", stored)
-    role = fields.get("role")
+    role = _text(fields, "role")
     entries = fields.get("parts")
     if role not in _ROLES or not isinstance(entries, list):
         raise _unreadable()
     parts = (_decode_part(entry) for entry in cast("list[Any]", entries))
     return Message(
-        role=role,
+        role=cast("Role", role),
         parts=tuple(part for part in parts if part is not None),
         id=_text(fields, "id"),
     )

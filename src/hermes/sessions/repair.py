@@ -52,7 +52,7 @@ def _matched(messages: Sequence[Message]) -> list[_Entry]:
                 if len(message.parts) == 1:
                     owner.ids[result.call_id] = message.id
         kept = _own_parts(message)
-        if not kept and message.parts:
+        if not kept and (message.parts or message.role == "tool"):
             continue
         entry = _Entry(replace(message, parts=kept) if kept != message.parts else message)
         for call in entry.message.tool_calls:
@@ -86,7 +86,8 @@ def _is_sound(messages: Sequence[Message]) -> bool:
         answered = [result.call_id for result in message.tool_results]
         calls = [call.id for call in message.tool_calls]
         if message.role == "tool":
-            if calls or not answered or not _take(answered, awaited):
+            only_results = len(answered) == len(message.parts) > 0
+            if not only_results or not _take(answered, awaited):
                 return False
             continue
         if awaited or answered or (calls and message.role != "assistant"):

@@ -85,7 +85,7 @@ class SessionStore(Protocol):
         ...
 
     async def usage_by_model(self, *, since: float = 0.0) -> Mapping[str, Usage]:
-        """Return what turns written from ``since`` on (Unix seconds) cost, by model."""
+        """Return what turns from ``since`` on (Unix seconds) cost, by model, deleted ones apart."""
         ...
 
     async def aclose(self) -> None:
