@@ -73,7 +73,7 @@ def fold(deltas):
     return text, reasoning, list(calls.values()), finishes[0]
 
 
-STOP = Finish(reason="stop", model="m")
+STOP = Finish(reason="stop", model="m", origin="here")
 U = {"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13}
 USED = Usage(input=9, output=4)
 
@@ -236,7 +236,9 @@ USAGE_DIALECTS = {
 
 @pytest.mark.parametrize("parts", USAGE_DIALECTS.values(), ids=USAGE_DIALECTS)
 def test_usage_is_taken_wherever_it_stands(parts):
-    assert fold(run(d(content="Hello"), *parts))[3] == Finish(reason="stop", usage=USED, model="m")
+    assert fold(run(d(content="Hello"), *parts))[3] == Finish(
+        reason="stop", usage=USED, model="m", origin="here"
+    )
 
 
 @pytest.mark.parametrize(
@@ -427,7 +429,7 @@ def test_cut_arguments_keep_their_words_and_the_length():
         "",
         "",
         [("c1", "write", '{"path":"a","conte')],
-        Finish(reason="length", model="m"),
+        Finish(reason="length", model="m", origin="here"),
     )
 
 
@@ -600,7 +602,7 @@ def test_a_whole_answer_gives_the_same_deltas_as_a_stream():
         TextDelta("Hello"),
         ToolCallDelta(index=0, id="c1", name="read", arguments=A),
         ToolCallDelta(index=1, id="c2", name="read", arguments=B),
-        Finish(reason="tool_calls", usage=USED, model="m"),
+        Finish(reason="tool_calls", usage=USED, model="m", origin="here"),
     ]
 
 

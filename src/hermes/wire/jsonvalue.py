@@ -31,6 +31,14 @@ def parse(raw: bytes) -> Any:
         raise ProviderProtocolError("The endpoint sent broken JSON.") from error
 
 
+def parse_or_none(raw: bytes) -> Any:
+    """Return the JSON value of ``raw``, or ``None`` where it is not JSON."""
+    try:
+        return parse(raw)
+    except ProviderProtocolError:
+        return None
+
+
 def clean_text(text: str) -> str:
     """Return ``text`` with surrogate pairs joined and lone surrogates as U+FFFD."""
     try:
@@ -71,6 +79,11 @@ def as_count(value: Any) -> int:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**53:
         return int(value)
     return 0
+
+
+def as_index(value: Any) -> int:
+    """Return ``value`` if it is an integer, else -1."""
+    return value if isinstance(value, int) else -1
 
 
 def dump(value: Any) -> str:

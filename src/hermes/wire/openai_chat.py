@@ -65,9 +65,7 @@ class StreamDecoder(StreamDecoderBase):
             and "error" not in chunk
             and self._is_known
         ):
-            if content:
-                self.has_content = True
-                self._batch.text(content)
+            self._batch.text(content)
             return
         self._take_chunk(chunk)
 
@@ -101,22 +99,22 @@ class StreamDecoder(StreamDecoderBase):
         if delta:
             self._take_delta(delta)
         elif isinstance(choice.get("text"), str):  # the older completions endpoint
-            self._add_text(choice["text"])
+            self._batch.text(choice["text"])
         word = choice.get("finish_reason")
         if isinstance(word, str) and word:
             self._reason = finish_reason(word)
 
     def _take_delta(self, delta: dict[str, Any]) -> None:
-        self._add_reasoning(_reasoning(delta))
+        self._batch.reasoning(_reasoning(delta))
         self._take_content(delta.get("content"))
-        self._add_text(as_text(delta.get("refusal")))
+        self._batch.text(as_text(delta.get("refusal")))
         for entry in as_list(delta.get("tool_calls")):
             self._take_call(as_object(entry))
         function = as_object(delta.get("function_call"))
         if function:
             call = self._calls.take_function(function)
             if call is not None:
-                self._add_call(call)
+                self._batch.call(call)
 
     def _take_call(self, entry: dict[str, Any]) -> None:
         call = self._calls.take(entry)
@@ -124,22 +122,22 @@ class StreamDecoder(StreamDecoderBase):
             return
         extra = as_object(entry.get("extra_content"))
         if extra and call.id:  # Gemini wants its thought signature back beside the call.
-            self._add_reasoning("", opaque=dump({"call": call.id, "extra_content": extra}))
-        self._add_call(call)
+            self._batch.proof(opaque=dump({"call": call.id, "extra_content": extra}))
+        self._batch.call(call)
 
     def _take_content(self, content: Any) -> None:
         if isinstance(content, str):
-            self._add_text(content)
+            self._batch.text(content)
             return
         for part in as_list(content):
             if isinstance(part, str):
-                self._add_text(part)
+                self._batch.text(part)
                 continue
             members = as_object(part)
             if members.get("type") in ("thinking", "reasoning"):
-                self._add_reasoning(_joined(members.get("thinking") or members.get("text")))
+                self._batch.reasoning(_joined(members.get("thinking") or members.get("text")))
             else:
-                self._add_text(as_text(members.get("text")) or as_text(members.get("refusal")))
+                self._batch.text(as_text(members.get("text")) or as_text(members.get("refusal")))
 
 
 def _reasoning(delta: dict[str, Any]) -> str:

@@ -30,7 +30,8 @@ class Quirks:
     ``required_choice`` is its word for "call some tool". ``null_content`` is whether an
     assistant message with calls and no text has null as content, else an empty string.
     ``name_in_results`` puts the tool's name in tool messages. ``default_max_tokens`` is sent
-    where the protocol demands a limit and the request has none.
+    where the protocol demands a limit and the request has none. ``adaptive_thinking`` is whether
+    an Anthropic model thinks by effort and not by budget; ``None``: by the model's name.
     """
 
     origin: str = ""
@@ -46,14 +47,15 @@ class Quirks:
     null_content: bool = True
     name_in_results: bool = False
     default_max_tokens: int = 8192
+    adaptive_thinking: bool | None = None
 
 
 def learn(quirks: Quirks, error: ProviderStatusError) -> Quirks | None:
     """Return the quirks under which the refused request is worth one more try, or ``None``.
 
     A refused name of the output limit is exchanged for the other one; any other refused
-    parameter is dropped, unless the protocol cannot do without; a refused thinking signature
-    takes all reasoning out.
+    parameter is dropped, unless the protocol cannot do without; a refused way to ask for
+    thinking is exchanged for the other; a refused thinking signature takes all reasoning out.
     """
     if error.code == "invalid_signature":
         return None if quirks.strip_reasoning else replace(quirks, strip_reasoning=True)
@@ -62,6 +64,8 @@ def learn(quirks: Quirks, error: ProviderStatusError) -> Quirks | None:
         return None
     if "[" in name or name.split(".")[0] in _ESSENTIAL:
         return None
+    if name.startswith("thinking.type") and quirks.adaptive_thinking is None:
+        return replace(quirks, adaptive_thinking="adaptive" not in name)
     if name == quirks.max_tokens_key and name in _TOKEN_KEYS:
         other = next(iter(_TOKEN_KEYS - {name}))
         if other not in quirks.dropped:

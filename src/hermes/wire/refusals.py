@@ -53,6 +53,8 @@ def refused_parameter(code: str, message: str, parameter: str) -> str:
     """
     if parameter and _CODES.search(code.lower()):
         return parameter
+    if "adaptive thinking is not supported" in message.lower():
+        return "thinking.type.adaptive"
     for pattern in _NAMES_ANY:
         found = pattern.search(message)
         if found:
@@ -60,7 +62,7 @@ def refused_parameter(code: str, message: str, parameter: str) -> str:
     for pattern in _NAMES_KNOWN:
         for found in pattern.finditer(message):
             name = found[1].rstrip(".")
-            if name.lower() in _KNOWN or name == parameter:
+            if name.lower().split(".")[0] in _KNOWN or name == parameter:
                 return _fullest(name, parameter)
     return ""
 

@@ -14,26 +14,47 @@ from hermes.wire.failures import event_error
 
 
 class Batch:
-    """Deltas of one network read, adjacent texts and adjacent reasonings made one."""
+    """Deltas of one network read, adjacent texts and adjacent reasonings made one.
 
-    __slots__ = ("_deltas", "_reasoning", "_text")
+    ``has_content`` and ``has_calls`` tell about the whole stream.
+    """
+
+    __slots__ = ("_deltas", "_reasoning", "_text", "has_calls", "has_content")
 
     def __init__(self) -> None:
         self._deltas: list[Delta] = []
         self._text: list[str] = []
         self._reasoning: list[str] = []
+        self.has_content = False
+        self.has_calls = False
 
     def text(self, piece: str) -> None:
         """Add words of the answer."""
-        if self._reasoning:
-            self._flush()
-        self._text.append(piece)
+        if piece:
+            if self._reasoning:
+                self._flush()
+            self.has_content = True
+            self._text.append(piece)
 
     def reasoning(self, piece: str) -> None:
         """Add words of the reasoning."""
-        if self._text:
-            self._flush()
-        self._reasoning.append(piece)
+        if piece:
+            if self._text:
+                self._flush()
+            self.has_content = True
+            self._reasoning.append(piece)
+
+    def proof(self, *, signature: str = "", opaque: str = "") -> None:
+        """Add what makes the reasoning before it valid at its endpoint, or stands in its place."""
+        if signature or opaque:
+            self.has_content = True
+            self.add(ReasoningDelta("", signature, opaque))
+
+    def call(self, delta: ToolCallDelta) -> None:
+        """Add a piece of a tool call."""
+        self.has_content = True
+        self.has_calls = True
+        self.add(delta)
 
     def add(self, delta: Delta) -> None:
         """Add a delta that stands for itself."""
@@ -58,26 +79,27 @@ class Batch:
 class StreamDecoderBase(ABC):
     """One stream's state.
 
-    ``done``: a terminal marker was seen, nothing more need be read. ``finished``: the model said
-    why it stopped; usage and the marker may still come. ``has_content``: text, reasoning or a
-    tool call was seen.
+    ``done``: a terminal marker was seen, nothing more need be read.
     """
 
     def __init__(self, origin: str) -> None:
         self.origin = origin
         self.done = False
-        self.has_content = False
         self._batch = Batch()
         self._failure: ProviderError | None = None
         self._reason: FinishReason | None = None
         self._usage = Usage()
         self._model = ""
-        self._has_calls = False
         self._closed = False
 
     @property
+    def has_content(self) -> bool:
+        """Whether text, reasoning or a tool call was seen."""
+        return self._batch.has_content
+
+    @property
     def finished(self) -> bool:
-        """Whether a finish reason was seen."""
+        """Whether the model said why it stopped; usage and the marker may still come."""
         return self._reason is not None
 
     def feed(self, events: Sequence[Event]) -> list[Delta]:
@@ -123,9 +145,11 @@ class StreamDecoderBase(ABC):
                 "The endpoint's answer broke off before its end.", code="provider_incomplete"
             )
         reason = self._reason or "stop"
-        if self._has_calls and reason == "stop":
+        if self._batch.has_calls and reason == "stop":
             reason = "tool_calls"
-        self._batch.add(Finish(reason=reason, usage=self._usage, model=self._model))
+        self._batch.add(
+            Finish(reason=reason, usage=self._usage, model=self._model, origin=self.origin)
+        )
         return self._batch.take()
 
     def take_events(self, events: Sequence[Event]) -> list[Delta]:
@@ -135,24 +159,6 @@ class StreamDecoderBase(ABC):
     @abstractmethod
     def _take(self, event: Event) -> None:
         """Take one event of the protocol."""
-
-    def _add_text(self, text: str) -> None:
-        if text:
-            self.has_content = True
-            self._batch.text(text)
-
-    def _add_reasoning(self, text: str, *, signature: str = "", opaque: str = "") -> None:
-        if signature or opaque:
-            self.has_content = True
-            self._batch.add(ReasoningDelta(text, signature, opaque))
-        elif text:
-            self.has_content = True
-            self._batch.reasoning(text)
-
-    def _add_call(self, delta: ToolCallDelta) -> None:
-        self.has_content = True
-        self._has_calls = True
-        self._batch.add(delta)
 
     def _raise_if_error(self, value: object, *, named: bool = False, status: int = 0) -> None:
         error = event_error(value, named=named, status=status)
