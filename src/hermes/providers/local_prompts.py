@@ -7,9 +7,11 @@ asked of the model here.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
-from hermes.messages import JsonObject, Message, ToolSpec, text_message
+from hermes.messages import JsonObject, Message, ModelOptions, ModelRequest, ToolSpec, text_message
+from hermes.wire.jsonvalue import as_object
 
 REPLY = "reply"
 """The route that calls no tool."""
@@ -25,12 +27,19 @@ class RoutedTool:
     """A tool that the small model can choose; every argument is text and required.
 
     ``examples`` are things that a user may say, each with the arguments to answer with.
+    ``quoted`` are the arguments whose value must have been named, as small models make up files.
     """
 
     name: str
     hint: str
     arguments: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
     examples: tuple[tuple[str, Mapping[str, str]], ...] = ()
+
+    def invents(self, arguments: JsonObject, told: str) -> bool:
+        """Whether a quoted argument, read as a file name, does not occur in ``told``."""
+        names = (PurePath(str(arguments[name])).stem for name in self.quoted)
+        return not all(name.lower() in told.lower() for name in names)
 
     def fits(self, spec: ToolSpec) -> bool:
         """Whether a call with just these arguments is one that ``spec`` allows."""
@@ -41,9 +50,9 @@ class RoutedTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
-    """What the model chose."""
+    """What the model chose; no tool is a reply."""
 
-    tool: str = REPLY
+    tool: RoutedTool | None = None
     arguments: JsonObject = field(default_factory=dict[str, Any])
 
 
@@ -57,6 +66,7 @@ ROUTED_TOOLS = (
         name="read_file",
         hint="what stands in a file that the user names",
         arguments=("path",),
+        quoted=("path",),
         examples=(("what does shopping.md say?", {"path": "shopping.md"}),),
     ),
     RoutedTool(
@@ -106,8 +116,40 @@ def offered(specs: Sequence[ToolSpec]) -> tuple[RoutedTool, ...]:
     )
 
 
-def route_messages(tools: Sequence[RoutedTool], question: str) -> tuple[Message, ...]:
-    """Return the routing conversation; all but its last message depend on the tools alone."""
+def route_request(
+    tools: Sequence[RoutedTool],
+    allowed: Sequence[RoutedTool],
+    question: str,
+    *,
+    may_reply: bool = True,
+    most_tokens: int = 200,
+) -> ModelRequest:
+    """Return the request for a choice among ``allowed``, which are some of ``tools``.
+
+    All but its last message depend on ``tools`` alone, so that the model keeps them read.
+    """
+    options = ModelOptions(
+        temperature=0.0,
+        max_output_tokens=most_tokens,
+        response_format=_format(allowed, may_reply=may_reply),
+    )
+    return ModelRequest(model="local", messages=_messages(tools, question), options=options)
+
+
+def read_route(text: str, tools: Sequence[RoutedTool]) -> Route:
+    """Return what the model chose; an answer that was cut or names no offered tool is a reply."""
+    try:
+        answer = as_object(json.loads(text))
+    except ValueError:
+        return Route()
+    arguments = as_object(answer.get("arguments"))
+    for tool in tools:
+        if answer.get("tool") == tool.name and set(arguments) == set(tool.arguments):
+            return Route(tool=tool, arguments=arguments)
+    return Route()
+
+
+def _messages(tools: Sequence[RoutedTool], question: str) -> tuple[Message, ...]:
     lines = [_RULES, _REPLY_LINE]
     lines += [f"- {tool.name}({', '.join(tool.arguments)}): {tool.hint}" for tool in tools]
     messages = [text_message("system", "\n".join([*lines, _CHOICE]))]
@@ -117,30 +159,12 @@ def route_messages(tools: Sequence[RoutedTool], question: str) -> tuple[Message,
     return (*messages, text_message("user", question))
 
 
-def route_format(tools: Sequence[RoutedTool], *, reply: bool) -> JsonObject:
-    """Return the ``response_format`` that allows these calls, and ``reply`` if wanted, only."""
+def _format(tools: Sequence[RoutedTool], *, may_reply: bool) -> JsonObject:
     choices = [_choice(tool.name, tool.arguments) for tool in tools]
-    if reply:
+    if may_reply:
         choices.insert(0, _choice(REPLY, ()))
     schema = {"name": "route", "strict": True, "schema": {"anyOf": choices}}
     return {"type": "json_schema", "json_schema": schema}
-
-
-def read_route(text: str, tools: Sequence[RoutedTool]) -> Route:
-    """Return what the model chose; an answer that was cut or names no offered tool is a reply."""
-    try:
-        answer = json.loads(text)
-        name, arguments = answer["tool"], answer["arguments"]
-    except (ValueError, KeyError, TypeError):
-        return Route()
-    for tool in tools:
-        if (
-            name == tool.name
-            and isinstance(arguments, dict)
-            and set(arguments) == set(tool.arguments)
-        ):
-            return Route(tool=name, arguments=arguments)
-    return Route()
 
 
 def _examples(tools: Sequence[RoutedTool]) -> Iterator[tuple[str, str, Mapping[str, str]]]:
