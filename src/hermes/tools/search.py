@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from asyncio import timeout
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +157,8 @@ def read_worker(line: str, _root: Path) -> Finding | None:
     Raises:
         ToolFailure: the line tells of an error.
     """
+    if not line.startswith("{"):
+        return None
     record: Mapping[str, Any] = json.loads(line)
     if "error" in record:
         raise ToolFailure(record["error"])
@@ -221,7 +223,9 @@ async def _collect(
     return ""
 
 
-async def _findings(engine: _Engine, root: Path, context: ToolContext) -> AsyncIterator[Finding]:
+async def _findings(
+    engine: _Engine, root: Path, context: ToolContext
+) -> AsyncGenerator[Finding, None]:
     async with open_group(
         engine.command, workdir=context.workdir, environment=context.environment
     ) as group:
