@@ -1,1 +1,1 @@
-"""To be described by its owner."""
+"""The subcommands of ``hermes``, one module each; ``main`` loads the one that is asked for."""
