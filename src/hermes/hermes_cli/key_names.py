@@ -15,7 +15,8 @@ _PARTS = """
     privacy prompt_caching provider_routing proxy quick_commands quotas rate_limits redaction
     relay runtime secrets security session session_reset signal skills skin slack
     smart_model_routing sms spotify stt streaming subagents telegram telemetry tier
-    thread_sessions_per_user timeouts timezone tool_loop_guardrails tool_output tool_search tools toolsets tts ui
+    thread_sessions_per_user timeouts timezone tool_loop_guardrails
+    tool_output tool_search tools toolsets tts ui
     unauthorized_dm_behavior updates version video_gen vision voice wecom weixin web whatsapp
     worktree worktree_sync x_search yuanbao
 """
