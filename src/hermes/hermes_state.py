@@ -27,10 +27,10 @@ class SessionDB:
 
     @classmethod
     def open(cls, url_or_path: str | Path) -> "SessionDB":
-        """Open a database of its own; raises as ``SqlSessionStore.opened`` does."""
-        from hermes.sessions.sql import SqlSessionStore
+        """Open a database of its own; raises as ``SqlSessionStore.open`` does."""
+        from hermes.sessions.sql import SqlSessionStore, open_workers
 
-        return cls(SqlSessionStore.opened(url_or_path))
+        return cls(SqlSessionStore(open_workers(url_or_path)))
 
     def create_session(
         self,

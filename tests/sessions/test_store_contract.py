@@ -339,6 +339,8 @@ async def test_words_beside_punctuation_are_found_and_punctuation_in_a_query_is_
         "b",
     ):
         assert len(await store.search(words)) == 1, words
+    for words in ("guide-setup", "com.example", "'docs_example'"):
+        assert await store.search(words) == (), words
 
 
 async def test_words_of_a_script_without_spaces_are_found_inside_a_run(store):

@@ -77,7 +77,7 @@ def _parse(url_or_path: str | Path) -> URL:
         return URL.create("sqlite", database=str(Path(url_or_path).expanduser()))
     try:
         url = make_url(url_or_path)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise ConfigError("The session database's URL cannot be read.") from error
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
@@ -124,10 +124,12 @@ def _sqlite(url: URL, connections: int) -> Engine:
 def _claim(path: Path) -> None:
     """Make the file for its owner alone, or make sure that an existing one is ours.
 
-    The look is read-only: a file of another program stays as it is, to the byte.
+    The look is read-only: a file of another program stays as it is, to the byte. Where no log
+    lies beside it, it is opened as immutable, as SQLite would leave an empty log there.
     """
     if path.exists() and path.stat().st_size:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        mode = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as database:
             names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
         if names and VERSION_TABLE not in names:
             raise foreign()

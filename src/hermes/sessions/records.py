@@ -79,7 +79,7 @@ _FIND = {
     ),
     "postgresql": text(
         "SELECT session_id, position, role, text, created_at FROM messages, "
-        "plainto_tsquery('simple', :words) AS words WHERE search @@ words "
+        "to_tsquery('simple', :words) AS words WHERE search @@ words "
         "ORDER BY ts_rank(search, words) DESC, id DESC LIMIT :limit"
     ),
 }
@@ -231,7 +231,7 @@ def find(connection: Connection, query: search.Query, limit: int) -> tuple[Searc
         rows = connection.execute(_containing(query.terms, limit))
     else:
         dialect = connection.dialect.name
-        words = query.fts5 if dialect == "sqlite" else query.plain
+        words = query.fts5 if dialect == "sqlite" else query.tsquery
         rows = connection.execute(_FIND[dialect], {"words": words, "limit": limit})
     return tuple(
         SearchHit(

@@ -39,9 +39,12 @@ class Query:
         return " ".join('"' + term.replace('"', '""') + '"' for term in self.terms)
 
     @property
-    def plain(self) -> str:
-        """The terms for PostgreSQL's ``plainto_tsquery``, ASCII punctuation as spaces."""
-        return " ".join(self.terms).translate(_PUNCTUATION)
+    def tsquery(self) -> str:
+        """The terms for PostgreSQL's ``to_tsquery``: each quoted, which makes it a phrase.
+
+        ASCII punctuation is spaces, as in the index, so a term cannot end its quotes.
+        """
+        return " & ".join(f"'{term.translate(_PUNCTUATION)}'" for term in self.terms)
 
     def matches(self, text: str) -> bool:
         """Whether ``text`` holds all terms, without regard to case and accents."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from hermes.messages import Message, Usage
 from hermes.sessions import codec, database, heads, records, search, upgrade
 from hermes.sessions.model import SearchHit, Session, StoredMessage
-from hermes.sessions.workers import Job, T, Workers
+from hermes.sessions.workers import T, Workers
 
 _READERS = 3
 _POSTGRES_WRITERS = 4
@@ -21,7 +21,7 @@ _SQLITE_GROUP = 64
 
 
 class SqlSessionStore:
-    """The ``SessionStore`` over a database; made by ``open`` or ``opened``, ended by ``aclose``.
+    """The ``SessionStore`` over a database; over what ``open_workers`` opened, ended by ``aclose``.
 
     Work runs on a few threads of its own. A cancelled caller's write is finished if it had begun
     and dropped if it had not: a turn is stored whole or not at all.
@@ -33,43 +33,13 @@ class SqlSessionStore:
 
     @classmethod
     async def open(cls, url_or_path: str | Path) -> "SqlSessionStore":
-        """Open the database off the event loop, as ``opened`` does."""
-        opening = asyncio.ensure_future(asyncio.to_thread(cls.opened, url_or_path))
+        """Open a database off the event loop; raises as ``open_workers`` does."""
+        opening = asyncio.ensure_future(asyncio.to_thread(open_workers, url_or_path))
         try:
-            return await asyncio.shield(opening)
+            return cls(await asyncio.shield(opening))
         except asyncio.CancelledError:
-            opening.add_done_callback(cls._close_unwanted)
+            opening.add_done_callback(_close_unwanted)
             raise
-
-    @classmethod
-    def opened(cls, url_or_path: str | Path) -> "SqlSessionStore":
-        """Open a database, making or migrating its tables; blocks for some 20 ms.
-
-        ``url_or_path`` is a SQLite file, ``sqlite:///FILE`` or ``postgresql://HOST/NAME``.
-
-        Raises:
-            ConfigError: no such kind of database, or its driver is missing.
-            SessionError: ``session_store_foreign`` (another program's, left untouched),
-                ``session_store_newer`` (a later Hermes made it), ``session_store_unavailable``.
-
-        """
-        engine = database.create(url_or_path, connections=_READERS + _POSTGRES_WRITERS)
-        try:
-            upgrade.prepare(engine)
-        except BaseException:
-            engine.dispose()
-            raise
-        if engine.dialect.name == "sqlite":
-            return cls(Workers(engine, writers=1, readers=_READERS, group=_SQLITE_GROUP))
-        # A group would hold rows of several sessions, and two processes' groups could block
-        # each other; PostgreSQL itself joins the commits of parallel transactions.
-        return cls(Workers(engine, writers=_POSTGRES_WRITERS, readers=_READERS, group=1))
-
-    @staticmethod
-    def _close_unwanted(opening: "asyncio.Future[SqlSessionStore]") -> None:
-        """Close a store whose opener was cancelled; it has no thread yet, so nothing waits."""
-        if not opening.cancelled() and opening.exception() is None:
-            opening.result().close()
 
     async def create(self, session: Session) -> Session:
         """Store a new head; see the port."""
@@ -78,25 +48,26 @@ class SqlSessionStore:
 
     async def get(self, session_id: str) -> Session | None:
         """Return the head, or None."""
-        return await self._read(partial(records.get, session_id=codec.clean(session_id)))
+        job = partial(records.get, session_id=codec.clean(session_id))
+        return await _done(self._workers.read(job))
 
     async def history(self, session_id: str) -> tuple[Message, ...]:
         """Return all messages in order."""
-        return await self._read(partial(records.history, session_id=codec.clean(session_id)))
+        job = partial(records.history, session_id=codec.clean(session_id))
+        return await _done(self._workers.read(job))
 
     async def page(
         self, session_id: str, *, limit: int, offset: int = 0, newest_first: bool = False
     ) -> tuple[Sequence[StoredMessage], int]:
         """Return a part of the history, and how many messages there are in all."""
-        return await self._read(
-            partial(
-                records.page,
-                session_id=codec.clean(session_id),
-                limit=max(0, limit),
-                offset=max(0, offset),
-                newest_first=newest_first,
-            )
+        job = partial(
+            records.page,
+            session_id=codec.clean(session_id),
+            limit=max(0, limit),
+            offset=max(0, offset),
+            newest_first=newest_first,
         )
+        return await _done(self._workers.read(job))
 
     async def append_turn(
         self,
@@ -155,38 +126,62 @@ class SqlSessionStore:
         include_children: bool = True,
     ) -> tuple[Sequence[Session], bool]:
         """Return heads by last activity, newest first, and whether more follow."""
-        return await self._read(
-            partial(
-                records.listing,
-                limit=max(0, limit),
-                offset=max(0, offset),
-                source=codec.clean(source),
-                include_children=include_children,
-            )
+        job = partial(
+            records.listing,
+            limit=max(0, limit),
+            offset=max(0, offset),
+            source=codec.clean(source),
+            include_children=include_children,
         )
+        return await _done(self._workers.read(job))
 
     async def search(self, words: str, *, limit: int = 20) -> Sequence[SearchHit]:
         """Find messages that hold all of ``words``; any text is a valid query."""
         query = search.parse(words)
         if not query.terms or limit <= 0:
             return ()
-        return await self._read(partial(records.find, query=query, limit=limit))
+        job = partial(records.find, query=query, limit=limit)
+        return await _done(self._workers.read(job))
 
     async def usage_by_model(self, *, since: float = 0.0) -> Mapping[str, Usage]:
         """Return what turns written from ``since`` on cost, by model."""
-        return await self._read(partial(records.usage_by_model, since=since))
+        job = partial(records.usage_by_model, since=since)
+        return await _done(self._workers.read(job))
 
     async def aclose(self) -> None:
         """Finish what was begun, close connections and threads; idempotent."""
-        await asyncio.shield(asyncio.to_thread(self.close))
+        await asyncio.shield(asyncio.to_thread(self._workers.close))
 
-    def close(self) -> None:
-        """Do what ``aclose`` does and wait for it, for callers without an event loop."""
-        self._workers.close()
 
-    async def _read(self, job: Job[T]) -> T:
-        return await _done(self._workers.read(job))
+def open_workers(url_or_path: str | Path) -> Workers:
+    """Open a database, making or migrating its tables; blocks for some 20 ms.
+
+    ``url_or_path`` is a SQLite file, ``sqlite:///FILE`` or ``postgresql://HOST/NAME``.
+
+    Raises:
+        ConfigError: no such kind of database, or its driver is missing.
+        SessionError: ``session_store_foreign`` (another program's, left untouched),
+            ``session_store_newer`` (a later Hermes made it), ``session_store_unavailable``.
+
+    """
+    engine = database.create(url_or_path, connections=_READERS + _POSTGRES_WRITERS)
+    try:
+        upgrade.prepare(engine)
+    except BaseException:
+        engine.dispose()
+        raise
+    if engine.dialect.name == "sqlite":
+        return Workers(engine, writers=1, readers=_READERS, group=_SQLITE_GROUP)
+    # A group would hold rows of several sessions, and two processes' groups could block each
+    # other; PostgreSQL itself joins the commits of parallel transactions.
+    return Workers(engine, writers=_POSTGRES_WRITERS, readers=_READERS, group=1)
 
 
 async def _done(future: Future[T]) -> T:
     return await asyncio.wrap_future(future)
+
+
+def _close_unwanted(opening: asyncio.Future[Workers]) -> None:
+    """Close what a cancelled caller opened; it has no thread yet, so nothing waits."""
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
