@@ -207,7 +207,7 @@ async def test_many_turns_keep_the_count_of_handles_and_threads_flat(sql_store):
         for number in range(count):
             await sql_store.history("s")
             await sql_store.append_turn("s", turn(f"t{number}", 2), usage=Usage())
-            await asyncio.gather(*(sql_store.get("s") for _ in range(5)))
+            await asyncio.gather(*(sql_store.get("s") for _ in range(2)))
 
     await turns(20)
     handles_before, threads_before = handles(), len(session_threads())
@@ -288,8 +288,15 @@ async def test_a_thousand_messages_are_paged_without_loading_them_all(sql_store)
     assert len(await sql_store.history("s")) == 1000
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr("hermes.sessions.database.BUSY_SECONDS", 0.05)
+
+
 @pytest.mark.asyncio
-async def test_a_database_locked_by_another_process_is_said_and_works_again(sqlite_store, tmp_path):
+async def test_a_database_locked_by_another_process_is_said_and_works_again(
+    impatient, sqlite_store, tmp_path
+):
     await sqlite_store.create(Session(id="s", source="cli"))
     with closing(sqlite3.connect(tmp_path / "hermes.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -399,9 +406,7 @@ async def stored_turns(store: SqlSessionStore) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.asyncio
-async def test_a_killed_writer_leaves_whole_turns_and_every_turn_it_was_told_of(
-    database, sql_store
-):
+async def test_a_killed_writer_leaves_whole_turns_and_all_it_was_told_of(database, sql_store):
     await sql_store.create(Session(id="s", source="cli"))
     told: list[str] = []
     for attempt, answers in enumerate((1, 40, 91)):
