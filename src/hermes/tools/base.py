@@ -5,7 +5,7 @@ Approval, argument checks and output bounds are the toolbox's.
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -28,6 +28,10 @@ class ToolContext:
     results: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
     progress: Callable[[str], None] = lambda _line: None
+
+    def for_call(self, call_id: str) -> "ToolContext":
+        """Return the same context for one call."""
+        return replace(self, call_id=call_id)
 
 
 class Tool(Protocol):

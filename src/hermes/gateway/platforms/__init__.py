@@ -1,1 +1,4 @@
-"""To be described by its owner."""
+"""The surfaces that the gateway serves.
+
+Nothing is registered here; the server composes what the settings enable.
+"""

@@ -1,1 +1,1 @@
-"""The subcommands of ``hermes``, one module each; ``main`` loads the one that is asked for."""
+"""The commands of the program, one module each; ``main`` loads the one that is run."""

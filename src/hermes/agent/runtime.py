@@ -1,0 +1,142 @@
+"""What outlives a turn: connections to providers, tools, stored sessions.
+
+Where the settings for it come from is not known here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hermes.agent.budget import Budget
+from hermes.errors import ConfigError
+from hermes.providers.base import Provider
+from hermes.providers.chain import ProviderChain
+from hermes.providers.http import Transport
+from hermes.providers.registry import Endpoint, endpoint
+from hermes.sessions.store import SessionStore
+from hermes.sessions.turns import SessionLocks
+from hermes.tools.base import ToolContext
+from hermes.tools.registry import ToolOptions, build_toolbox
+from hermes.tools.toolbox import Toolbox
+
+_MAX_CHAINS = 256
+_MAX_PERSONA = 20_000
+
+UNCONFIGURED = "auto"
+"""The provider name that means: whatever model can be found on this machine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderChoice:
+    """Who is to answer: a named provider with what stands in place of its own values."""
+
+    provider: str
+    model: str = ""
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    api_mode: str = ""
+    fallbacks: tuple[Endpoint, ...] = ()
+
+
+@dataclass(kw_only=True)
+class AgentRuntime:
+    """The long-lived parts that turns share; ``aclose`` releases them all.
+
+    ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
+    of a choice that names none. ``environment`` is what commands see; it holds no key.
+    ``closing`` are called first by ``aclose``.
+    """
+
+    store: SessionStore
+    workdir: Path
+    results: Path
+    transport: Transport = field(default_factory=Transport)
+    locks: SessionLocks = field(default_factory=SessionLocks)
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    refine: Callable[[Endpoint], Endpoint] = lambda made: made
+    unconfigured: Callable[[], Awaitable[Provider]] | None = None
+    budget: Budget = field(default_factory=Budget)
+    attempts: int = 3
+    tool_options: ToolOptions = field(default_factory=ToolOptions)
+    disabled_toolsets: tuple[str, ...] = ()
+    persona_file: Path | None = None
+    closing: list[Callable[[], Awaitable[None]]] = field(
+        default_factory=list[Callable[[], Awaitable[None]]]
+    )
+
+    def __post_init__(self) -> None:
+        self._chains: dict[ProviderChoice, ProviderChain] = {}
+        self._toolboxes: dict[tuple[str, ...], Toolbox] = {}
+        self._persona = (0, "")
+
+    async def provider(self, choice: ProviderChoice) -> Provider:
+        """Return the provider of a choice; the same for the same choice.
+
+        What a provider has learned of its endpoints lives as long as it does.
+
+        Raises:
+            ConfigError: there is no such provider, its key is missing, or (``no_model``) none is
+                configured and none was found.
+        """
+        if choice.provider == UNCONFIGURED:
+            if self.unconfigured is None:
+                raise ConfigError("No model is set up. Run 'hermes doctor'.", code="no_model")
+            return await self.unconfigured()
+        chain = self._chains.get(choice)
+        if chain is None:
+            if len(self._chains) >= _MAX_CHAINS:
+                self._chains.pop(next(iter(self._chains)))
+            first = endpoint(
+                choice.provider,
+                model=choice.model,
+                base_url=choice.base_url,
+                api_key=choice.api_key,
+                api_mode=choice.api_mode,
+            )
+            endpoints = (self.refine(first), *choice.fallbacks)
+            chain = ProviderChain(endpoints, self.transport, attempts=self.attempts)
+            self._chains[choice] = chain
+        return chain
+
+    def persona(self) -> str:
+        """Return the operator's own words for who the agent is, "" without any.
+
+        The file is read again when it has changed.
+        """
+        path = self.persona_file
+        if path is None:
+            return ""
+        try:
+            changed = path.stat().st_mtime_ns
+            if changed != self._persona[0]:
+                self._persona = (changed, path.read_text("utf-8", "replace")[:_MAX_PERSONA])
+        except FileNotFoundError:
+            return ""
+        return self._persona[1]
+
+    def toolbox(self, toolsets: Sequence[str]) -> Toolbox:
+        """Return the toolbox of the named toolsets; the same for the same names."""
+        key = tuple(toolsets)
+        toolbox = self._toolboxes.get(key)
+        if toolbox is None:
+            toolbox = build_toolbox(key, disabled=self.disabled_toolsets, options=self.tool_options)
+            self._toolboxes[key] = toolbox
+        return toolbox
+
+    def tool_context(self, *, session_id: str, turn_id: str) -> ToolContext:
+        """Return what the tools of one turn may know."""
+        return ToolContext(
+            session_id=session_id,
+            turn_id=turn_id,
+            call_id="",
+            workdir=self.workdir,
+            results=self.results,
+            environment=dict(self.environment),
+        )
+
+    async def aclose(self) -> None:
+        """Close providers, connections and the store."""
+        for close in self.closing:
+            await close()
+        await self.transport.aclose()
+        await self.store.aclose()
