@@ -13,7 +13,7 @@ from hermes.providers.chain import ProviderChain
 from hermes.providers.http import Transport
 from hermes.providers.local import ensure_local
 from hermes.providers.local_catalogue import find_weights
-from hermes.providers.local_detect import detect, no_model_text
+from hermes.providers.local_detect import CANDIDATES, detect, no_model_text
 from hermes.providers.local_weights import weights_path
 from hermes.providers.registry import endpoint
 
@@ -56,16 +56,17 @@ class LocalModel:
 
     async def _find(self) -> Provider:
         settings = self._loaded.settings.local
-        if settings.detect_servers:
-            found = await detect()
-            if found.model:
-                self._say(f"Using {found.model} from {found.server} on this computer.")
-                served = endpoint("custom", base_url=found.base_url, model=found.model)
-                return ProviderChain((served,), self._transport)
-            if found.hint:
-                self._say(found.hint)
+        detection = await detect(CANDIDATES if settings.detect_servers else ())
+        server = detection.usable
+        if server is not None:
+            self._say(detection.summary())
+            base_url, model = server.candidate.base_url, server.models[0]
+            served = endpoint("custom", base_url=base_url, model=model)
+            return ProviderChain((served,), self._transport)
+        if detection.servers:
+            self._say(detection.summary())
         if not settings.enabled:
-            raise ConfigError(no_model_text(), code="no_model")
+            raise ConfigError(no_model_text(detection), code="no_model")
         return await self._embedded(settings.model)
 
     async def _embedded(self, name: str) -> Provider:

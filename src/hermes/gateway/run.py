@@ -233,7 +233,9 @@ async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -
         refine=refine_endpoint,
         attempts=agent.api_max_retries,
         persona_file=loaded.home / "SOUL.md",
-        tool_options=ToolOptions(terminal=TerminalLimits(timeout=settings.terminal.timeout)),
+        tool_options=ToolOptions(
+            terminal=TerminalLimits(default_timeout=round(settings.terminal.timeout))
+        ),
         disabled_toolsets=tuple(agent.disabled_toolsets),
         budget=Budget(
             steps=agent.max_turns,

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 
 import click
@@ -65,7 +66,7 @@ def program(home: str | None, *, debug: bool) -> None:
     """Hermes: an agent on your own machine, for every OpenAI client and the terminal."""
     del debug
     if home:
-        config.set_home(home)
+        config.set_home(Path(home))
 
 
 def run(arguments: Sequence[str]) -> int:
