@@ -13,7 +13,7 @@ from hermes.wire.quirks import Quirks
 _BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16384, "xhigh": 32768}
 _MIN_BUDGET = 1024
 _OLD_CLAUDE = re.compile(
-    r"claude-(?:[12]|instant|3|(?:opus|sonnet|haiku)-4(?:-[0-5])?(?:$|[-@]\d))"
+    r"claude-(?:[123]|instant|(?:opus|sonnet|haiku)-4(?:[-.][0-5](?!\d))?(?:$|[-@]\d{6}|[^\d.-]))"
 )
 _EFFORTS = {"minimal": "low"}
 
@@ -40,6 +40,8 @@ def lay_thinking(body: dict[str, Any], options: ModelOptions, quirks: Quirks) ->
         if word == "xhigh" and "-4-6" in body["model"]:
             word = "max"
         body["output_config"] = {**body.get("output_config", {}), "effort": word}
+        if options.max_output_tokens is None:
+            body["max_tokens"] += _budget(effort)
     elif _may_think(body["messages"]):
         _lay_budget(body, options, effort)
     if "thinking" in body:
@@ -53,9 +55,13 @@ def _is_adaptive(quirks: Quirks, model: str) -> bool:
     return "claude" in model and _OLD_CLAUDE.search(model) is None
 
 
+def _budget(effort: str) -> int:
+    return _BUDGETS.get(effort, _BUDGETS["medium"])
+
+
 def _lay_budget(body: dict[str, Any], options: ModelOptions, effort: str) -> None:
     """Thinking counts against the limit: a given limit is shared, the default one grows."""
-    budget = _BUDGETS.get(effort, _BUDGETS["medium"])
+    budget = _budget(effort)
     limit = options.max_output_tokens
     if limit is None:
         body["max_tokens"] += budget

@@ -18,7 +18,7 @@ from hermes.wire.jsonvalue import as_list, as_object, as_text, parse
 
 MAX_MESSAGE_CHARS = 500
 
-_MARKUP = re.compile(r"(?is)<(script|style)\b.*?</\1>|<[^>]{0,500}>")
+_MARKUP = re.compile(r"(?is)<(script|style)\b(?:(?!<\1\b).)*?</\1>|<[^>]{0,500}>")
 _SPACE = re.compile(r"\s+")
 _HINT = re.compile(
     r"(?i)(?:try again|retry|wait)[a-z ]{0,20}?\s(?:(\d{1,4})m)?(\d{1,6}(?:\.\d{1,6})?)\s?"
