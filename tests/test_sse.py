@@ -139,7 +139,7 @@ def _decode(chunks, limit=2**20):
 
 
 @given(_streams, st.lists(st.integers(min_value=0, max_value=400), max_size=12), st.data())
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 def test_any_cut_gives_the_same_events(stream, cuts, data):
     limit = data.draw(st.sampled_from([2**20, 30]))
     whole = _decode([stream], limit)

@@ -66,9 +66,7 @@ KINDS = {
     "body too large": (413, b"Request Entity Too Large", "context_length_exceeded", False),
     "tokens per minute are no context": (
         429,
-        said(
-            "Request too large: Limit 30000 tokens per min (TPM). Reduce the length of the messages."
-        ),
+        said("Request too large: 30000 tokens per min (TPM). Reduce the length of the messages."),
         "rate_limited",
         True,
     ),
@@ -96,7 +94,7 @@ KINDS = {
             {
                 "error": {
                     "code": 429,
-                    "message": "You exceeded your current quota, please check your plan and billing.",
+                    "message": "You exceeded your current quota, please check your billing.",
                     "status": "RESOURCE_EXHAUSTED",
                     "details": [{"@type": "x/RetryInfo", "retryDelay": "17s"}],
                 }
