@@ -295,7 +295,7 @@ def impatient(monkeypatch):
 
 @pytest.mark.asyncio
 async def test_a_database_locked_by_another_process_is_said_and_works_again(
-    impatient, sqlite_store, tmp_path
+    impatient, sqlite_store, tmp_path, caplog
 ):
     await sqlite_store.create(Session(id="s", source="cli"))
     with closing(sqlite3.connect(tmp_path / "hermes.db", isolation_level=None)) as other:
@@ -307,7 +307,25 @@ async def test_a_database_locked_by_another_process_is_said_and_works_again(
 
     assert refused.value.code == "session_store_unavailable"
     assert "locked" in refused.value.message
+    assert "locked" in caplog.text
     assert await sqlite_store.append_turn("s", turn("a"), usage=Usage()) == 4
+
+
+@pytest.mark.asyncio
+async def test_the_log_of_a_failed_write_does_not_hold_what_was_said(
+    sqlite_store, tmp_path, caplog
+):
+    await sqlite_store.create(Session(id="s", source="cli"))
+    with closing(sqlite3.connect(tmp_path / "hermes.db")) as other:
+        other.execute("DROP TABLE turns")
+
+    with pytest.raises(SessionError) as refused:
+        await sqlite_store.append_turn("s", turn("my-password"), usage=Usage(), model="my-model")
+
+    assert refused.value.code == "session_store_unavailable"
+    assert "no such table: turns" in caplog.text
+    assert "my-" not in caplog.text
+    assert await sqlite_store.history("s") == ()
 
 
 @pytest.mark.asyncio

@@ -175,6 +175,8 @@ async def test_a_page_is_a_part_of_the_history_with_the_total(store):
     assert await texts(limit=-1) == ("", 10)
     assert await texts(limit=2, offset=-5) == ("ab", 10)
     assert await texts(limit=2, offset=99) == ("", 10)
+    assert await texts(limit=10**30, offset=9) == ("j", 10)
+    assert await texts(limit=1, offset=10**30) == ("", 10)
 
 
 async def test_positions_count_from_zero_over_all_turns(store):
@@ -204,6 +206,7 @@ async def test_sessions_are_listed_by_last_activity_and_say_if_more_follow(store
     assert await ids(limit=0) == ("", True)
     assert await ids(limit=5, offset=-3) == ("acb", False)
     assert await ids(limit=5, offset=50) == ("", False)
+    assert await ids(limit=10**30) == ("acb", False)
 
 
 async def test_a_list_can_be_of_one_source_or_without_children(store):
@@ -397,6 +400,8 @@ async def test_a_query_without_words_finds_nothing(store, words):
         "hello & | ! <-> :*",
         "\ud83dhello",
         "x" * 100_000,
+        "世" * 100_000,
+        "世" * 1000,
         "word " * 10_000,
         "²",
     ],

@@ -73,10 +73,10 @@ def decode(body: str) -> Message:
     entries = fields.get("parts")
     if role not in _ROLES or not isinstance(entries, list):
         raise _unreadable()
-    parts = (_decode_part(entry) for entry in cast("list[Any]", entries))
+    parts = [_decode_part(entry) for entry in cast("list[Any]", entries)]
     return Message(
         role=cast("Role", role),
-        parts=tuple(part for part in parts if part is not None),
+        parts=tuple([part for part in parts if part is not None]),
         id=_text(fields, "id"),
     )
 
@@ -140,7 +140,9 @@ def _encode_result(part: ToolResult) -> dict[str, Any]:
 
 
 def _decode_part(entry: Any) -> Part | None:
-    fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    if not isinstance(entry, dict):
+        return None
+    fields = cast("dict[str, Any]", entry)
     decoder = _DECODERS.get(_text(fields, "kind"))
     return decoder(fields) if decoder else None
 

@@ -95,6 +95,7 @@ def _postgresql(url: URL, connections: int) -> Engine:
             pool_size=connections,
             max_overflow=0,
             pool_pre_ping=True,
+            hide_parameters=True,
             connect_args={"connect_timeout": 10},
         )
     except ImportError as error:
@@ -114,6 +115,7 @@ def _sqlite(url: URL, connections: int) -> Engine:
         url,
         pool_size=connections,
         max_overflow=0,
+        hide_parameters=True,
         connect_args={"timeout": BUSY_SECONDS, "isolation_level": None},
     )
     event.listen(engine, "connect", _configure)

@@ -11,6 +11,8 @@ from functools import lru_cache
 from hermes.sessions.codec import clean
 
 MAX_TERMS = 32
+MAX_TERM_CHARACTERS = 1000
+"""A longer term is found nowhere; SQLite takes no pattern of more than 50,000 bytes."""
 
 _BEFORE, _AFTER = 60, 120
 _TOKEN = re.compile(r"[^\W_]+")
@@ -73,6 +75,8 @@ def parse(words: str) -> Query:
     """Return the query that any text is; words without a letter or digit are left out."""
     given = (word for word in clean(words).split() if any(map(str.isalnum, word)))
     terms = tuple(dict.fromkeys(given))[:MAX_TERMS]
+    if any(len(term) > MAX_TERM_CHARACTERS for term in terms):
+        terms = ()
     return Query(terms=terms, anywhere=any(_UNSPACED.search(term) for term in terms))
 
 

@@ -63,8 +63,8 @@ class SqlSessionStore:
         job = partial(
             records.page,
             session_id=codec.clean(session_id),
-            limit=max(0, limit),
-            offset=max(0, offset),
+            limit=_bounded(limit),
+            offset=_bounded(offset),
             newest_first=newest_first,
         )
         return await _done(self._workers.read(job))
@@ -128,8 +128,8 @@ class SqlSessionStore:
         """Return heads by last activity, newest first, and whether more follow."""
         job = partial(
             records.listing,
-            limit=max(0, limit),
-            offset=max(0, offset),
+            limit=_bounded(limit),
+            offset=_bounded(offset),
             source=codec.clean(source),
             include_children=include_children,
         )
@@ -140,7 +140,7 @@ class SqlSessionStore:
         query = search.parse(words)
         if not query.terms or limit <= 0:
             return ()
-        job = partial(records.find, query=query, limit=limit)
+        job = partial(records.find, query=query, limit=_bounded(limit))
         return await _done(self._workers.read(job))
 
     async def usage_by_model(self, *, since: float = 0.0) -> Mapping[str, Usage]:
@@ -175,6 +175,10 @@ def open_workers(url_or_path: str | Path) -> Workers:
     # A group would hold rows of several sessions, and two processes' groups could block each
     # other; PostgreSQL itself joins the commits of parallel transactions.
     return Workers(engine, writers=_POSTGRES_WRITERS, readers=_READERS, group=1)
+
+
+def _bounded(count: int) -> int:
+    return max(0, min(count, 2**31))
 
 
 async def _done(future: Future[T]) -> T:
