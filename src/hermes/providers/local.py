@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hermes.errors import EmptyAnswerError, ProviderConnectionError
+from hermes.errors import EmptyAnswerError, ProviderConnectionError, ProviderProtocolError
 from hermes.events import Delta, Finish, Retrying, TextDelta, ToolCallDelta
 from hermes.ids import new_call_id
 from hermes.messages import ModelOptions, ModelRequest, Usage
@@ -84,7 +84,7 @@ class LocalProvider:
                             started = True
                             yield delta
                     return
-                except ProviderConnectionError as error:
+                except (ProviderConnectionError, ProviderProtocolError) as error:
                     if started or attempt == 2 or not await self.child.gone(address):
                         raise
                     again = Retrying(

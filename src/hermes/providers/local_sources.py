@@ -78,7 +78,7 @@ class WebFile:
                     _log.debug("download stopped after %d bytes: %s", have, error)
                 gained = await asyncio.to_thread(partial.size) > have
                 fruitless = 0 if gained else fruitless + 1
-                if fruitless == _FRUITLESS_ATTEMPTS or (not have and not gained):
+                if fruitless == _FRUITLESS_ATTEMPTS:
                     raise SourceFailedError("the connection broke off")
 
     async def _read_on(
