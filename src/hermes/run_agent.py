@@ -156,8 +156,8 @@ class AIAgent:
             turn,
             execution,
             self._conversation(conversation_history),
-            settings.event_sink or _CallbackSink(settings),
-            settings.control or TurnControl(),
+            _CallbackSink(settings) if settings.event_sink is None else settings.event_sink,
+            TurnControl() if settings.control is None else settings.control,
         )
         self._usage += result.usage
         return result

@@ -5,6 +5,7 @@ through this module.
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,20 @@ AUTO = "auto"
 _HIDDEN = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|DATABASE_URL|_DSN|AUTH", re.IGNORECASE)
 
 
+_LOOK_INTERVAL = 0.25
+"""Seconds between two looks at the files; the settings are asked for several times a turn."""
+
+_looked: tuple[float, str | None, LoadedSettings] | None = None
+
+
+def _settings() -> LoadedSettings:
+    global _looked  # noqa: PLW0603 - one memory a process, keyed by home and time
+    named, now = config.home_variable(), time.monotonic()
+    if _looked is None or _looked[1] != named or now >= _looked[0]:
+        _looked = (now + _LOOK_INTERVAL, named, config.current_settings())
+    return _looked[2]
+
+
 _kept: tuple[LoadedSettings, dict[str, Any]] | None = None
 """What was worked out from the settings in force; it goes when they do."""
 
@@ -46,16 +61,16 @@ def _derived(loaded: LoadedSettings, name: str, make: Callable[[LoadedSettings],
 
 
 def _load_gateway_config() -> dict[str, Any]:
-    return config.load_config()
+    return _derived(_settings(), "raw", lambda _loaded: config.load_config())
 
 
 def _resolve_gateway_model() -> str:
-    model = config.current_settings().settings.model
+    model = _settings().settings.model
     return model.default or model.model
 
 
 def _current_max_iterations() -> int:
-    return config.current_settings().settings.agent.max_turns
+    return _settings().settings.agent.max_turns
 
 
 def _resolve_runtime_agent_kwargs() -> dict[str, Any]:
@@ -64,7 +79,7 @@ def _resolve_runtime_agent_kwargs() -> dict[str, Any]:
     Raises:
         ConfigError: the provider does not exist or its key is missing.
     """
-    loaded = config.current_settings()
+    loaded = _settings()
     return _derived(loaded, "main", _main_keywords)
 
 
@@ -85,7 +100,7 @@ def _resolve_runtime_agent_kwargs_for_provider(provider: str) -> dict[str, Any]:
     Raises:
         ConfigError: there is none of that name, or its key is missing.
     """
-    loaded = config.current_settings()
+    loaded = _settings()
     main = loaded.settings.model
     chosen = _named(loaded.settings, provider)
     if provider == main.provider:
@@ -134,12 +149,12 @@ class GatewayRunner:
 
     @staticmethod
     def _load_reasoning_config() -> dict[str, Any] | None:
-        effort = config.current_settings().settings.agent.reasoning_effort
+        effort = _settings().settings.agent.reasoning_effort
         return {"enabled": effort != "none", "effort": effort} if effort else None
 
     @staticmethod
     def _load_fallback_model() -> tuple[Endpoint, ...] | None:
-        loaded = config.current_settings()
+        loaded = _settings()
         return _derived(loaded, "fallbacks", _fallbacks)
 
 
@@ -195,7 +210,7 @@ def _refined(made: Endpoint, chosen: EndpointSettings, settings: Settings) -> En
 
 def refine_endpoint(made: Endpoint) -> Endpoint:
     """Return an endpoint of a request with the settings of the provider it belongs to."""
-    settings = config.current_settings().settings
+    settings = _settings().settings
     chosen = _named(settings, made.name)
     main = settings.model
     if not main.provider or main.provider in (AUTO, made.name):

@@ -91,6 +91,11 @@ def hermes_home() -> Path:
     return Path(named).expanduser() if named else Path.home() / ".hermes"
 
 
+def home_variable() -> str | None:
+    """Return HERMES_HOME as it stands, the cheapest way to see that it has not changed."""
+    return os.environ.get("HERMES_HOME")
+
+
 def set_home(path: Path) -> None:
     """Make ``path`` the home folder of this process and of those that it starts."""
     os.environ["HERMES_HOME"] = str(path.expanduser().resolve())

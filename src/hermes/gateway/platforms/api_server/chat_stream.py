@@ -210,6 +210,12 @@ class Pacer:
         self._due = False
 
 
+class _EventStream(web.StreamResponse):
+    # aiohttp's whole responses send headers and first bytes together; a stream may too. Where a
+    # version lacks the switch, the headers go out on their own and nothing else changes.
+    _send_headers_immediately = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningChat:
     """A chat completion whose turn runs in ``task`` and is stopped by ``control``."""
@@ -238,7 +244,7 @@ async def write_sse_chat_completion(
     projection = ChatProjection(frames, tools=_wants_tools(host, request), reasoning=chat.reasoning)
     headers = stream_headers(host, request)
     headers |= answer_headers(chat, running.session_id, None)
-    response = web.StreamResponse(headers=headers)
+    response = _EventStream(headers=headers)
     try:
         await response.prepare(request)
         opening = await _follow(host, response, stream_q, projection, frames.role())
