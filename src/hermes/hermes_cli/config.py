@@ -15,7 +15,14 @@ from typing import Any, NamedTuple, cast
 import pydantic
 
 from hermes.errors import ConfigError
-from hermes.hermes_cli import dotenv_file, key_check, spellings, value_errors, yaml_file
+from hermes.hermes_cli import (
+    dotenv_file,
+    key_check,
+    spellings,
+    tools_config,
+    value_errors,
+    yaml_file,
+)
 from hermes.hermes_cli.settings import APIServerExtra, Settings
 
 _log = logging.getLogger(__name__)
@@ -198,14 +205,31 @@ def _read(home: Path) -> tuple[dict[str, Any], LoadedSettings]:
     try:
         settings = Settings.model_validate(raw)
     except pydantic.ValidationError as error:
-        names = {path: name for name, path in VARIABLES.items() if variables.get(name, "").strip()}
-        where = home / FILE_NAME
-        raise ConfigError(f"{where}: {value_errors.describe(error, names)}") from None
-    warnings += key_check.key_warnings(raw)
+        text = value_errors.describe(error, _set_names(variables))
+        raise ConfigError(f"{home / FILE_NAME}: {text}", code="wrong_value") from None
+    warnings += [*key_check.key_warnings(raw), *tools_config.toolset_warnings(raw)]
     loaded = LoadedSettings(
         settings=settings, home=home, warnings=tuple(warnings), environment=variables
     )
     return raw, loaded
+
+
+def mistakes(home: Path, values: Mapping[str, Any]) -> dict[tuple[str, ...], str]:
+    """Return what would be wrong in ``home`` if config.yaml held ``values``: by key, in words.
+
+    Raises:
+        ConfigError: .env cannot be read.
+    """
+    variables = environment(home)
+    try:
+        Settings.model_validate(_filled(values, variables, []))
+    except pydantic.ValidationError as error:
+        return value_errors.mistakes(error, _set_names(variables))
+    return {}
+
+
+def _set_names(variables: Mapping[str, str]) -> dict[tuple[str, ...], str]:
+    return {path: name for name, path in VARIABLES.items() if variables.get(name, "").strip()}
 
 
 def _gather(home: Path) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -215,10 +239,17 @@ def _gather(home: Path) -> tuple[dict[str, Any], dict[str, str], list[str]]:
         f"config.yaml: {name} stands there twice; the last one counts."
         for name in document.duplicates
     ]
-    raw = _with_references(spellings.normalised(document.values), variables, warnings)
+    return _filled(document.values, variables, warnings), variables, warnings
+
+
+def _filled(
+    values: Mapping[str, Any], variables: Mapping[str, str], warnings: list[str]
+) -> dict[str, Any]:
+    """Bring the settings to their usual spelling and fill in what variables say."""
+    raw = _with_references(spellings.normalised(values), variables, warnings)
     _put_endpoint_keys(raw, variables, warnings)
     _put_variables(raw, variables)
-    return raw, variables, warnings
+    return raw
 
 
 def _with_references(

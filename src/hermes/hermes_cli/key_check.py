@@ -105,7 +105,7 @@ def nearest_key(path: str) -> str:
     near = difflib.get_close_matches(name, siblings, n=1, cutoff=_NEAR)
     if near:
         return f"{parent}.{near[0]}" if parent else near[0]
-    same = [key for key in _all_keys(Settings, "") if key.rpartition(".")[2] == name]
+    same = [key for key in known_keys() if key.rpartition(".")[2] == name]
     return same[0] if len(same) == 1 else ""
 
 
@@ -123,13 +123,14 @@ def _fields_at(key: Sequence[str]) -> list[str]:
     return list(model.model_fields) if model is not None else []
 
 
-def _all_keys(model: type[BaseModel], prefix: str) -> Iterator[str]:
+def known_keys(model: type[BaseModel] = Settings, prefix: str = "") -> Iterator[str]:
+    """Yield every dotted key that can be set, in the order of the types."""
     for name, field in model.model_fields.items():
         inner = _section(field.annotation)
         if inner is None:
             yield f"{prefix}{name}"
         else:
-            yield from _all_keys(inner, f"{prefix}{name}.")
+            yield from known_keys(inner, f"{prefix}{name}.")
 
 
 def is_secret(path: str) -> bool:

@@ -30,17 +30,21 @@ _EXPECTED = {
 
 def describe(error: pydantic.ValidationError, names: Mapping[tuple[str, ...], str]) -> str:
     """Return all mistakes in one line; ``names`` gives the variable or option a key came from."""
-    return "; ".join(
-        _mistake(item, names) for item in error.errors(include_url=False, include_context=True)
-    )
+    return "; ".join(mistakes(error, names).values())
 
 
-def _mistake(item: Any, names: Mapping[tuple[str, ...], str]) -> str:
-    steps = tuple(str(step) for step in item["loc"])
-    key = ".".join(steps)
-    if steps in names:
-        key = f"{names[steps]} ({key})"
-    return f"{key} must be {_expected(item)}, but holds {_found(item['input'])}"
+def mistakes(
+    error: pydantic.ValidationError, names: Mapping[tuple[str, ...], str]
+) -> dict[tuple[str, ...], str]:
+    """Return the text of each mistake by the steps of its key."""
+    found: dict[tuple[str, ...], str] = {}
+    for item in error.errors(include_url=False):
+        steps = tuple(str(step) for step in item["loc"])
+        key = ".".join(steps)
+        if steps in names:
+            key = f"{names[steps]} ({key})"
+        found[steps] = f"{key} must be {_expected(item)}, but holds {_found(item['input'])}"
+    return found
 
 
 def _expected(item: Any) -> str:
