@@ -1,10 +1,16 @@
-"""Fixtures of the tools' tests: a place to work in and a toolbox."""
+"""Fixtures of the tools' tests: a place to work in and the shipped toolbox."""
 
+import json
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hermes.messages import ToolCall, ToolResult
 from hermes.tools.base import ToolContext
+from hermes.tools.registry import ToolOptions, build_toolbox
+from hermes.tools.terminal import TerminalLimits
 
 
 @pytest.fixture
@@ -17,5 +23,21 @@ def context(tmp_path: Path) -> ToolContext:
         call_id="call_1",
         workdir=workdir,
         results=tmp_path / "results",
-        environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home"), "LANG": "C.UTF-8"},
+        environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"},
     )
+
+
+Run = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def run(context: ToolContext) -> Run:
+    """Call a shipped tool by name through the toolbox, arguments as JSON text."""
+    limits = TerminalLimits(grace=0.2)
+    box = build_toolbox(options=ToolOptions(terminal=limits, ripgrep="", search_seconds=4.0))
+
+    async def call(name: str, **arguments: Any) -> ToolResult:
+        asked = ToolCall(id=context.call_id, name=name, arguments=json.dumps(arguments))
+        return await box.run(asked, context)
+
+    return call

@@ -45,7 +45,7 @@ _SPEC = ToolSpec(
 
 def _tell(now: datetime, name: str) -> str:
     local = now.astimezone(_zone(name) if name.strip() else None)
-    zone = name.strip() or local.tzname() or ""
+    zone = local.tzinfo.key if isinstance(local.tzinfo, ZoneInfo) else local.tzname()
     return f"{local.isoformat(timespec='seconds')} ({zone}), {local.strftime('%A')}"
 
 

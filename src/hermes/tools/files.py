@@ -118,7 +118,7 @@ async def _write_file(arguments: JsonObject, context: ToolContext) -> str:
             replace_file(real, shown, data, stop)
         done = "Replaced" if existed else "Made"
         kept = " Its CRLF line ends were kept." if crlf else ""
-        return f"{done} {shown}: {len(data):,} bytes, {len(text.splitlines())} lines.{kept}"
+        return f"{done} {shown}: {len(data):,} bytes.{kept}"
 
     return await run_stoppable(write)
 

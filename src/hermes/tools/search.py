@@ -4,6 +4,7 @@ The work is done by another process (ripgrep, or one of ours), so it can be ende
 """
 
 import json
+import logging
 import shutil
 import sys
 from asyncio import timeout
@@ -21,6 +22,8 @@ from hermes.tools.paths import resolve
 from hermes.tools.preview import head_of, tail_of
 from hermes.tools.process_group import open_group
 
+_log = logging.getLogger(__name__)
+
 MAX_FINDINGS = 100
 """Findings given when the model names no limit."""
 
@@ -29,6 +32,7 @@ _ANSWER_CHARS = 24_000
 _LINE_CHARS = 300
 _CONTEXT_CHARS = 100
 _MAX_RECORD = 4 * 2**20
+_MAX_COMPLAINTS = 20
 _GLOB_SIGNS = "*?[{"
 
 
@@ -142,7 +146,6 @@ def _ripgrep_command(query: _Query, ripgrep: str) -> tuple[str, ...]:
         "--hidden",
         "--no-ignore",
         "--sort=path",
-        "--engine=auto",
         *only,
         *skipped,
         f"--regexp={query.pattern}",
@@ -157,8 +160,6 @@ def read_worker(line: str, _root: Path) -> Finding | None:
     Raises:
         ToolFailure: the line tells of an error.
     """
-    if not line.startswith("{"):
-        return None
     record: Mapping[str, Any] = json.loads(line)
     if "error" in record:
         raise ToolFailure(record["error"])
@@ -171,15 +172,7 @@ def read_worker(line: str, _root: Path) -> Finding | None:
 
 
 def read_ripgrep(line: str, root: Path) -> Finding | None:
-    """Read one line of ``rg --json``, or of what it complains about.
-
-    Raises:
-        ToolFailure: the pattern cannot be used.
-    """
-    if not line.startswith("{"):
-        if "regex" in line or "PCRE2" in line:
-            raise ToolFailure(f"The pattern is not a valid regular expression: {line}")
-        return None
+    """Read one line of ``rg --json``; only matches in readable names and lines are findings."""
     record: Mapping[str, Any] = json.loads(line)
     if record.get("type") != "match":
         return None
@@ -230,16 +223,29 @@ async def _findings(
         engine.command, workdir=context.workdir, environment=context.environment
     ) as group:
         rest = b""
+        complaints: list[str] = []
         while data := await group.read():
             rest += data
             *records, rest = rest.split(b"\n")
             for record in records:
-                finding = engine.read(record.decode(errors="replace"), root)
-                if finding is not None:
+                line = record.decode(errors="replace")
+                if not line.startswith("{"):
+                    complaints.append(line)
+                elif (finding := engine.read(line, root)) is not None:
                     yield finding
             if len(rest) > _MAX_RECORD:
                 raise ToolFailure("A matching line is too long to show.")
-        await group.wait()
+        _judge(await group.wait(), complaints)
+
+
+def _judge(exit_code: int, complaints: list[str]) -> None:
+    """Raise ``ToolFailure`` unless the search was made; unreadable files do not count."""
+    text = "\n".join(complaints[:_MAX_COMPLAINTS])
+    if "regex parse error" in text or "PCRE2" in text:
+        raise ToolFailure(f"The pattern is not a valid regular expression: {text}")
+    if exit_code not in (0, 1, 2) or "Traceback" in text:
+        _log.error("the search program ended with %d: %s", exit_code, text)
+        raise ToolFailure("The search program failed.")
 
 
 def _excerpt(finding: Finding) -> str:

@@ -68,10 +68,13 @@ class Toolbox:
         """What the model is told, in the order in which the tools were given."""
         return self._specs
 
-    def warm(self) -> None:
-        """Compile every schema now; blocks for about 0.1 s, so call it in a thread."""
-        for spec in self._specs:
-            self._check(spec)
+    async def prepare(self) -> None:
+        """Compile the schemas, in a thread: the first time in a process takes 0.1 s.
+
+        Await it before ``parse`` where that delay would be felt; ``run`` does so by itself.
+        """
+        if len(self._checks) < len(self._specs):
+            await run_blocking(self._compile_checks)
 
     def parse(self, call: ToolCall) -> dict[str, Any] | ToolResult:
         """Return a call's checked arguments, or the result that tells the model what is wrong."""
@@ -95,6 +98,7 @@ class Toolbox:
         through to the tool.
         """
         if arguments is None:
+            await self.prepare()
             parsed = self.parse(call)
             if isinstance(parsed, ToolResult):
                 return parsed
@@ -140,6 +144,10 @@ class Toolbox:
         if "read_result" in self._tools:
             return f'read_result(id="{stored_as}") gives the whole'
         return f"the whole is kept as {stored_as}"
+
+    def _compile_checks(self) -> None:
+        for spec in self._specs:
+            self._check(spec)
 
     def _check(self, spec: ToolSpec) -> Check:
         check = self._checks.get(spec.name)
