@@ -10,7 +10,9 @@ _ANSI = re.compile(
 )
 _OVERSTRIKE = re.compile(r"[^\n]\x08")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_BINARY_SHARE = 0.05
+_ZERO_SHARE = 0.05
+_STRANGE_SHARE = 0.3
+_STRANGE_COUNT = 16
 
 
 class Ends:
@@ -56,16 +58,14 @@ class Ends:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether bytes are not text: NUL among the first 8 KB, or much that no text holds."""
+    """Whether the first 8 KB hold so much NUL, or so much that is not UTF-8, that it is no text."""
     sample = data[:8192]
     if not sample:
         return False
-    zeros = sample.count(0)
-    if zeros > len(sample) * _BINARY_SHARE:
+    if sample.count(0) > len(sample) * _ZERO_SHARE:
         return True
     text = sample.decode(errors="replace")
-    strange = text.count("\ufffd")
-    return zeros + strange > len(text) * 6 * _BINARY_SHARE
+    return text.count("\ufffd") > max(len(text) * _STRANGE_SHARE, _STRANGE_COUNT)
 
 
 def decode(data: bytes) -> str:

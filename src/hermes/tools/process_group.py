@@ -130,6 +130,9 @@ async def _start(
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
         starting.add_done_callback(_kill_started)
+        await asyncio.wait({starting}, timeout=_END_SECONDS)
+        if starting.done() and starting.exception() is None:
+            await ProcessGroup(starting.result(), asyncio.StreamReader()).kill()
         raise
 
 

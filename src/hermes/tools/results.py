@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import threading
+from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -58,7 +59,8 @@ class ResultStore:
             OSError: the disk refuses.
         """
         folder = session_folder(context.results, context.session_id)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        context.results.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
         result_id = new_id("res_", 8)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         descriptor = os.open(folder / f"{result_id}{_SUFFIX}", flags, 0o600)
@@ -110,13 +112,9 @@ class ResultStore:
                 data = file.read(limit * 4 + 20_000)
         except OSError as error:
             raise ToolFailure(f"No result {result_id} is kept in this session.") from error
-        skipped = 0
-        while skipped < min(3, len(data)) and data[skipped] & 0xC0 == 0x80:
-            skipped += 1
-        start += skipped
-        text = data[skipped:].decode(errors="replace")
+        text = data.decode(errors="replace")
         piece = head_of(text, limit) or text[:limit]
-        size = len(piece.encode()) if "\ufffd" not in piece else _size_of(data[skipped:], piece)
+        size = len(piece.encode()) if "\ufffd" not in piece else _size_of(data, len(piece))
         return Page(text=piece, start=start, end=min(start + size, total), total=total)
 
     def _path(self, context: ToolContext, result_id: str) -> Path:
@@ -189,13 +187,11 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def _size_of(data: bytes, piece: str) -> int:
-    """Return how many bytes of ``data`` decode to ``piece`` when some of them are not UTF-8."""
-    low, high = 0, len(data)
-    while low < high:
-        middle = (low + high) // 2
-        if len(data[:middle].decode(errors="replace")) < len(piece):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+def _size_of(data: bytes, chars: int) -> int:
+    """Return how many bytes decode to the first ``chars`` characters, if not all are UTF-8."""
+    return (
+        bisect_right(
+            range(len(data) + 1), chars, key=lambda size: len(data[:size].decode(errors="replace"))
+        )
+        - 1
+    )
