@@ -35,8 +35,10 @@ class Transport:
     def _session(self, *, fresh: bool) -> aiohttp.ClientSession:
         session = self._sessions.get(fresh)
         if session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0, force_close=fresh, ttl_dns_cache=60, keepalive_timeout=30
+            connector = (
+                aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, force_close=True)
+                if fresh
+                else aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, keepalive_timeout=30)
             )
             session = aiohttp.ClientSession(
                 connector=connector,
