@@ -98,6 +98,13 @@ def test_nothing_is_pending_without_data(rest):
     assert decoder.pending() is None
 
 
+def test_a_body_that_is_no_event_stream_is_left_over_whole():
+    decoder = Decoder()
+    assert decoder.feed(b'{"error":') + decoder.feed(b' "x"}\n') == []
+    assert decoder.pending() is None
+    assert decoder.leftover == b'{"error": "x"}\n'
+
+
 def test_text_of_bytes_that_are_not_utf8_has_replacement_characters():
     [event] = Decoder().feed(b"data: a\xffb\n\n")
     assert event.text == "a\ufffdb"

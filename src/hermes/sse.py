@@ -154,6 +154,11 @@ class Decoder:
             block.comment,
         )
 
+    @property
+    def leftover(self) -> bytes:
+        """The bytes behind the last whole event: a JSON body that came under the wrong type."""
+        return bytes(self._buffer)
+
     def _refuse(self) -> None:
         raise EventTooLargeError(f"An event is longer than {self._limit} bytes.")
 
@@ -206,6 +211,12 @@ class Decoder:
         return events
 
     def _take_block(self, raw: bytes, events: list[Event]) -> None:
+        if raw[:7] == b"event: " and self._retry is None:  # the usual shape of a named event
+            head, _, data = raw.partition(b"\n")
+            if data[:6] == b"data: " and b"\n" not in data and len(head) > 7:
+                name = head[7:].decode("utf-8", "replace")
+                events.append(_make(Event, (name, data[6:], self._last_id, None, "")))
+                return
         block = _parse_block(raw)
         if block.id is not None:
             self._last_id = block.id

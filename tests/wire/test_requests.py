@@ -18,6 +18,7 @@ from hermes.messages import (
     text_message,
 )
 from hermes.wire import anthropic, openai_chat, openai_responses
+from hermes.wire.call_ids import fitting_id
 from hermes.wire.quirks import Quirks
 
 PNG = "data:image/png;base64,aGk="
@@ -41,6 +42,7 @@ TALK = (
     text_message("assistant", "It is A."),
     Message(role="user", parts=(TextPart(text="and this?"), ImagePart(url=PNG, detail="low"))),
 )
+ODD = fitting_id("functions.read:1")
 HERE = Quirks(origin="here")
 
 
@@ -122,7 +124,7 @@ def test_anthropic_messages():
                 "role": "assistant",
                 "content": [
                     {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}},
-                    {"type": "tool_use", "id": "functions_read_1", "name": "read", "input": {}},
+                    {"type": "tool_use", "id": ODD, "name": "read", "input": {}},
                 ],
             },
             {
@@ -131,7 +133,7 @@ def test_anthropic_messages():
                     {"type": "tool_result", "tool_use_id": "c1", "content": "A"},
                     {
                         "type": "tool_result",
-                        "tool_use_id": "functions_read_1",
+                        "tool_use_id": ODD,
                         "content": "no",
                         "is_error": True,
                     },
@@ -545,3 +547,25 @@ def test_an_assistant_message_with_nothing_to_show_is_left_out():
     assert len(openai_chat.encode_request(ask(*talk), HERE)["messages"]) == 2
     assert len(anthropic.encode_request(ask(*talk), HERE)["messages"]) == 1
     assert len(openai_responses.encode_request(ask(*talk), HERE)["input"]) == 2
+
+
+def test_ids_of_calls_are_made_to_fit_and_stay_paired():
+    assert fitting_id("toolu_01-x") == "toolu_01-x"
+    assert fitting_id("abc", exact_length=3) == "abc"
+    for odd in ("functions.read:1", "", "é", "x" * 65):
+        made = fitting_id(odd, max_length=64)
+        assert made == fitting_id(odd, max_length=64)
+        assert made.startswith("call_")
+        assert len(made) <= 40
+    long = "call_" + "x" * 80
+    talk = (
+        Message(role="assistant", parts=(replace(CALLS[0], id=long),)),
+        Message(role="tool", parts=(ToolResult(call_id=long, name="read", text="A"),)),
+    )
+    for quirks, length in ((HERE, 29), (replace(HERE, call_id_length=9), 9)):
+        assistant, result = openai_chat.encode_request(ask(*talk), quirks)["messages"]
+        assert assistant["tool_calls"][0]["id"] == result["tool_call_id"]
+        assert len(result["tool_call_id"]) == length
+    call, output = openai_responses.encode_request(ask(*talk), HERE)["input"]
+    assert call["call_id"] == output["call_id"]
+    assert len(call["call_id"]) == 29

@@ -20,11 +20,11 @@ from hermes.messages import (
     ToolSpec,
 )
 from hermes.wire.anthropic_thinking import lay_thinking
+from hermes.wire.call_ids import fitting_id
 from hermes.wire.jsonvalue import as_object, parse_or_none
 from hermes.wire.quirks import Quirks, finish_body
 
 _DATA_URL = re.compile(r"data:(image/[\w.+-]+)(?:;[\w=-]+)*;base64,(.*)", re.DOTALL)
-_UNSAFE_ID = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def encode_request(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _block(part: Part, quirks: Quirks) -> dict[str, Any] | None:
         case ToolCall():
             return {
                 "type": "tool_use",
-                "id": _call_id(part.id),
+                "id": fitting_id(part.id),
                 "name": part.name,
                 "input": _arguments(part.arguments),
             }
@@ -161,15 +161,10 @@ def _result(result: ToolResult) -> dict[str, Any]:
         content += [_image(image) for image in result.images]
     encoded: dict[str, Any] = {
         "type": "tool_result",
-        "tool_use_id": _call_id(result.call_id),
+        "tool_use_id": fitting_id(result.call_id),
         "content": content,
     }
     return {**encoded, "is_error": True} if result.is_error else encoded
-
-
-def _call_id(call_id: str) -> str:
-    """The id in the characters that are allowed here; other endpoints use more."""
-    return _UNSAFE_ID.sub("_", call_id)
 
 
 def _image(image: ImagePart) -> dict[str, Any]:

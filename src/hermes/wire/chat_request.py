@@ -18,8 +18,11 @@ from hermes.messages import (
     ToolResult,
     ToolSpec,
 )
-from hermes.wire.jsonvalue import as_object, as_text, parse
+from hermes.wire.call_ids import fitting_id
+from hermes.wire.jsonvalue import as_object, as_text, parse_or_none
 from hermes.wire.quirks import Quirks, finish_body
+
+_MAX_CALL_ID = 40
 
 
 def encode_request(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
@@ -97,7 +100,7 @@ def _assistant(message: Message, quirks: Quirks) -> dict[str, Any]:
     """The message, or an empty object where it holds nothing that the endpoint may see."""
     own = () if quirks.strip_reasoning else own_reasoning(message, quirks.origin)
     extras = _call_extras(own)
-    calls = [_call(call, extras.get(call.id)) for call in message.tool_calls]
+    calls = [_call(call, extras.get(call.id), quirks) for call in message.tool_calls]
     encoded: dict[str, Any] = {"role": "assistant", "content": message.text}
     if calls:
         if not message.text and quirks.null_content:
@@ -121,18 +124,26 @@ def _call_extras(own: tuple[ReasoningPart, ...]) -> dict[str, Any]:
     extras: dict[str, Any] = {}
     for part in own:
         if part.opaque.startswith("{"):
-            value = as_object(parse(part.opaque.encode()))
+            value = as_object(parse_or_none(part.opaque.encode()))
             extras[as_text(value.get("call"))] = value.get("extra_content")
     return extras
 
 
-def _call(call: ToolCall, extra: Any) -> dict[str, Any]:
+def _call(call: ToolCall, extra: Any, quirks: Quirks) -> dict[str, Any]:
     encoded: dict[str, Any] = {
-        "id": call.id,
+        "id": _call_id(call.id, quirks),
         "type": "function",
         "function": {"name": call.name, "arguments": call.arguments or "{}"},
     }
     return {**encoded, "extra_content": extra} if extra else encoded
+
+
+def _call_id(call_id: str, quirks: Quirks) -> str:
+    """The id as it is, unless the endpoint is known to refuse it."""
+    length = quirks.call_id_length
+    if length or len(call_id) > _MAX_CALL_ID:
+        return fitting_id(call_id, max_length=_MAX_CALL_ID, exact_length=length)
+    return call_id
 
 
 def _tool_messages(results: Sequence[ToolResult], quirks: Quirks) -> list[dict[str, Any]]:
@@ -140,7 +151,8 @@ def _tool_messages(results: Sequence[ToolResult], quirks: Quirks) -> list[dict[s
     encoded: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []
     for result in results:
-        message = {"role": "tool", "tool_call_id": result.call_id, "content": result.text}
+        call_id = _call_id(result.call_id, quirks)
+        message = {"role": "tool", "tool_call_id": call_id, "content": result.text}
         if quirks.name_in_results:
             message["name"] = result.name
         encoded.append(message)

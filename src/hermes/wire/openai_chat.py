@@ -48,26 +48,13 @@ class StreamDecoder(StreamDecoderBase):
             if data[:1] != b"{":
                 return
         chunk = parse(data)
-        # Nearly all chunks hold one plain piece of text and nothing else.
-        try:
-            [choice] = chunk["choices"]
-            delta = choice["delta"]
-            content = delta["content"]
-            plain = content.__class__ is str and len(delta) <= 2 and "tool_calls" not in delta
-        except (KeyError, TypeError, ValueError):
+        delta = _lone_delta(chunk) if self._is_known else None
+        if delta is None:
             self._take_chunk(chunk)
-            return
-        if (
-            plain
-            and choice.get("finish_reason") is None
-            and (len(delta) == 1 or "role" in delta)
-            and not chunk.get("usage")
-            and "error" not in chunk
-            and self._is_known
-        ):
-            self._batch.text(content)
-            return
-        self._take_chunk(chunk)
+        elif len(delta) == 1 and delta.get("content").__class__ is str:
+            self._batch.text(delta["content"])
+        else:
+            self._take_delta(delta)
 
     def _is_other(self, event: Event) -> bool:
         """Whether a named event needs no further look; an error is raised."""
@@ -82,7 +69,8 @@ class StreamDecoder(StreamDecoderBase):
 
     def _take_chunk(self, chunk: Any) -> None:
         chunk = as_object(chunk)
-        self._raise_if_error(chunk)
+        if "choices" not in chunk or "error" in chunk or "error_type" in chunk:
+            self._raise_if_error(chunk)
         self._model = as_text(chunk.get("model")) or self._model
         usage = as_object(chunk.get("usage")) or as_object(
             as_object(chunk.get("x_groq")).get("usage")
@@ -138,6 +126,24 @@ class StreamDecoder(StreamDecoderBase):
                 self._batch.reasoning(_joined(members.get("thinking") or members.get("text")))
             else:
                 self._batch.text(as_text(members.get("text")) or as_text(members.get("refusal")))
+
+
+def _lone_delta(chunk: Any) -> dict[str, Any] | None:
+    """The delta of a chunk that has nothing else to say, as nearly all chunks are."""
+    try:
+        [choice] = chunk["choices"]
+        delta = choice["delta"]
+        if (
+            delta.__class__ is dict
+            and choice.get("finish_reason") is None
+            and not chunk.get("usage")
+            and "error" not in chunk
+            and "error" not in choice
+        ):
+            return delta
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
 
 
 def _reasoning(delta: dict[str, Any]) -> str:

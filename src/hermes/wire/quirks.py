@@ -29,7 +29,8 @@ class Quirks:
     the parameter is left out. ``system_role`` is the chat role of instructions.
     ``required_choice`` is its word for "call some tool". ``null_content`` is whether an
     assistant message with calls and no text has null as content, else an empty string.
-    ``name_in_results`` puts the tool's name in tool messages. ``default_max_tokens`` is sent
+    ``name_in_results`` puts the tool's name in tool messages. ``call_id_length`` is the number
+    of letters and digits that a call's id must have, 0 for any. ``default_max_tokens`` is sent
     where the protocol demands a limit and the request has none. ``adaptive_thinking`` is whether
     an Anthropic model thinks by effort and not by budget; ``None``: by the model's name.
     """
@@ -46,6 +47,7 @@ class Quirks:
     required_choice: str = "required"
     null_content: bool = True
     name_in_results: bool = False
+    call_id_length: int = 0
     default_max_tokens: int = 8192
     adaptive_thinking: bool | None = None
 

@@ -19,8 +19,11 @@ from hermes.messages import (
     ToolResult,
     ToolSpec,
 )
+from hermes.wire.call_ids import fitting_id
 from hermes.wire.jsonvalue import as_object, parse_or_none
 from hermes.wire.quirks import Quirks, finish_body
+
+_MAX_CALL_ID = 64
 
 
 def encode_request(request: ModelRequest, quirks: Quirks) -> dict[str, Any]:
@@ -124,7 +127,7 @@ def _item(part: Part, quirks: Quirks) -> dict[str, Any] | None:
         case ToolCall():
             return {
                 "type": "function_call",
-                "call_id": part.id,
+                "call_id": _call_id(part.id),
                 "name": part.name,
                 "arguments": part.arguments or "{}",
             }
@@ -151,7 +154,11 @@ def _result(result: ToolResult) -> dict[str, Any]:
     if result.images:
         output = [{"type": "input_text", "text": result.text}] if result.text else []
         output += [_image(image) for image in result.images]
-    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+    return {"type": "function_call_output", "call_id": _call_id(result.call_id), "output": output}
+
+
+def _call_id(call_id: str) -> str:
+    return call_id if len(call_id) <= _MAX_CALL_ID else fitting_id(call_id, max_length=_MAX_CALL_ID)
 
 
 def _reasoning_item(part: ReasoningPart) -> dict[str, Any]:
