@@ -6,7 +6,7 @@ themselves. Tools are not run here, and a configured provider is never replaced 
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,6 +20,7 @@ from hermes.providers.local_catalogue import DEFAULT_MODEL, LABEL, Weights, find
 from hermes.providers.local_child import ChildPolicy, LocalChild
 from hermes.providers.local_client import LocalClient
 from hermes.providers.local_conversation import Conversation, read_conversation
+from hermes.providers.local_machine import Machine, find_problem, read_machine
 from hermes.providers.local_process import Address
 from hermes.providers.local_prompts import (
     ROUTED_TOOLS,
@@ -189,16 +190,22 @@ async def ensure_local(
     progress: Progress = lambda _done, _total: None,
     *,
     policy: ChildPolicy | None = None,
+    machine: Callable[[], Machine] = read_machine,
 ) -> LocalProvider:
     """Return a local model ready to be asked: pulled if need be, its process starting.
 
-    ``name`` with or without ``local/``. Whether the machine can run it shows in the first answer.
+    ``name`` with or without ``local/``. What the machine lacks is found before anything is
+    fetched, except what changes with time: that shows in the first answer.
 
     Raises:
-        LocalModelError: ``weights_unknown``, or the pull failed (see ``pull``).
+        LocalModelError: ``weights_unknown``, what the machine lacks, or why the pull failed.
     """
     weights = find_weights(name)
-    if await asyncio.to_thread(weights_path, home, weights.name) is None:
+    file = await asyncio.to_thread(weights_path, home, weights.name)
+    if file is None:
+        problem = find_problem(await asyncio.to_thread(machine), weights, None)
+        if problem is not None and problem.code != "weights_missing":
+            raise problem
         await pull(home, weights.name, progress)
     provider = LocalProvider(home, weights, policy=policy)
     provider.start()

@@ -80,6 +80,8 @@ class Detection:
         if self.servers:
             candidate = self.servers[0].candidate
             return f"{candidate.label} is running but has no model: {candidate.advice}."
+        if not self.looked_at:
+            return "No local server was looked for (local.detect_servers is off)."
         places = [candidate.place for candidate in self.looked_at]
         shorter = [places[0], *(f":{place.rpartition(':')[2]}" for place in places[1:])]
         return f"Looked at: {', '.join(shorter)}, none answered."
@@ -102,8 +104,8 @@ def no_model_text(detection: Detection) -> str:
     """Return what a user reads who has no model at all (error code ``no_model``, HTTP 503)."""
     return (
         "No model is set up. Choose one:\n"
-        "  1. Add a provider key:   hermes setup"
-        "          (or set OPENAI_API_KEY, ANTHROPIC_API_KEY, OPENROUTER_API_KEY)\n"
+        "  1. Add a provider key:   hermes config set OPENAI_API_KEY ..."
+        "    (or ANTHROPIC_API_KEY, OPENROUTER_API_KEY)\n"
         "  2. Use a local server:   start Ollama, LM Studio or llama-server; it is found by"
         " itself\n"
         "  3. Try the demo model:   hermes models pull"

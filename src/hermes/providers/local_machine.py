@@ -50,16 +50,18 @@ def find_problem(machine: Machine, weights: Weights, file: Path | None) -> Local
         )
     if not machine.has_avx2:
         return LocalModelError(
-            "The local model needs a processor with AVX2. Set a provider instead: `hermes setup`.",
+            "The local model needs a processor with AVX2. Set a provider instead:"
+            " `hermes config set OPENAI_API_KEY ...`.",
             code="cpu_unsupported",
         )
-    if file is None:
+    short = _memory_problem(machine.free_memory, weights)
+    if short is None and file is None:
         return LocalModelError(
             f"The local model is not here yet ({weights.size / 1e9:.1f} GB): run"
             f" `hermes models pull {weights.name}`.",
             code="weights_missing",
         )
-    return _memory_problem(machine.free_memory, weights)
+    return short
 
 
 def _memory_problem(free: int | None, weights: Weights) -> LocalModelError | None:
@@ -69,7 +71,7 @@ def _memory_problem(free: int | None, weights: Weights) -> LocalModelError | Non
     advice = (
         f"Use the smaller {smaller[0]} (`hermes models pull {smaller[0]}`)"
         if smaller
-        else "Close other programs or set a provider: `hermes setup`"
+        else "Close other programs or set a provider (`hermes config set OPENAI_API_KEY ...`)"
     )
     return LocalModelError(
         f"{weights.title} needs {weights.memory / 1e9:.1f} GB of free memory, {free / 1e9:.1f} GB"

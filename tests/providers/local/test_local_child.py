@@ -220,8 +220,8 @@ async def test_a_failed_warming_does_no_harm(
     [
         ({"has_runtime": False}, "runtime_missing", 'pip install "hermes[local]"'),
         ({"has_openmp": False}, "library_missing", "apt-get install libgomp1"),
-        ({"has_avx2": False}, "cpu_unsupported", "hermes setup"),
-        ({"free_memory": 999}, "memory_low", "hermes setup"),
+        ({"has_avx2": False}, "cpu_unsupported", "hermes config set"),
+        ({"free_memory": 999}, "memory_low", "hermes config set"),
     ],
 )
 async def test_what_the_machine_lacks_is_named_and_nothing_is_started(

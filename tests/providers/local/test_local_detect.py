@@ -125,6 +125,13 @@ async def test_without_any_model_the_text_names_three_ways_and_where_was_looked(
     text = no_model_text(Detection(looked_at=CANDIDATES, servers=()))
 
     assert [line.split()[0] for line in text.splitlines()[1:4]] == ["1.", "2.", "3."]
-    assert "hermes setup" in text
+    assert "hermes config set OPENAI_API_KEY" in text
     assert "hermes models pull" in text
     assert text.endswith("Looked at: 127.0.0.1:11434, :1234, :8080, none answered.")
+
+
+async def test_looking_nowhere_is_said_too() -> None:
+    found = await detect(())
+
+    assert found.usable is None
+    assert "local.detect_servers is off" in no_model_text(found)

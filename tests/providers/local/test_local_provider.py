@@ -22,6 +22,7 @@ from hermes.messages import (
 )
 from hermes.providers.local import LocalProvider, ensure_local
 from hermes.providers.local_child import ChildPolicy
+from hermes.providers.local_machine import Machine
 from providers.local.conftest import FakeModel
 
 pytestmark = pytest.mark.asyncio
@@ -333,3 +334,15 @@ async def test_ensuring_starts_and_warms_the_model_in_the_background(
     assert route["response_format"] is not None
     assert words(deltas) == "Hi."
     assert (provider.model_id, provider.label) == ("local/tiny", "Local demo model")
+
+
+async def test_nothing_is_fetched_for_a_machine_that_cannot_run_it(
+    fake_model: Callable[..., FakeModel], home: Path
+) -> None:
+    fake_model().file.unlink()
+    lacking = Machine(has_runtime=False, has_openmp=True, has_avx2=True, free_memory=None)
+
+    with pytest.raises(LocalModelError) as caught:
+        await ensure_local(home, "tiny", machine=lambda: lacking)
+
+    assert caught.value.code == "runtime_missing"

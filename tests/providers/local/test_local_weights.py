@@ -366,6 +366,10 @@ async def test_weights_that_are_there_are_found_by_their_size(
     assert await local_weights.pull(home, "tiny") == file
 
 
+async def test_profiles_share_the_weights_of_the_main_home(home: Path) -> None:
+    assert local_weights.models_folder(home / "profiles" / "work") == home / "models"
+
+
 async def test_an_unknown_name_is_refused_with_the_known_ones(home: Path) -> None:
     with pytest.raises(LocalModelError) as caught:
         await local_weights.pull(home, "gpt-9")
