@@ -146,6 +146,23 @@ async def sqlite_store(tmp_path: Path) -> AsyncIterator[SqlSessionStore]:
     await store.aclose()
 
 
+@pytest.fixture(scope="session")
+def shared(cluster: Cluster) -> str:
+    """The URL of one database for all tests that leave only rows behind."""
+    return cluster.new_database()
+
+
+@pytest.fixture
+def emptied(shared: str) -> str:
+    """The shared database without rows; making a fresh one costs more than most tests."""
+    import psycopg
+
+    with psycopg.connect(shared, autocommit=True) as connection:
+        if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
+            connection.execute("TRUNCATE sessions, messages, turns")
+    return shared
+
+
 @pytest_asyncio.fixture(params=["memory", "sqlite", "postgresql"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SessionStore]:
     """Every kind of store, empty."""
@@ -155,6 +172,6 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     elif request.param == "sqlite":
         opened = await SqlSessionStore.open(tmp_path / "hermes.db")
     else:
-        opened = await SqlSessionStore.open(request.getfixturevalue("cluster").new_database())
+        opened = await SqlSessionStore.open(request.getfixturevalue("emptied"))
     yield opened
     await opened.aclose()
