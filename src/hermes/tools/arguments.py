@@ -7,11 +7,10 @@ plainly a slip of the model (``"10"`` for an integer) is put right.
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from hermes.messages import JsonObject, ToolSpec
-from hermes.redaction import excerpt
 from hermes.tools.base import ToolFailure
 
 _log = logging.getLogger(__name__)
@@ -70,7 +69,8 @@ def settle_types(arguments: dict[str, Any], schema: JsonObject) -> dict[str, Any
     written as ``10.0``, and ``null`` for an optional property are slips where the schema allows
     only the other type.
     """
-    properties: Mapping[str, Any] = schema.get("properties") or {}
+    rules = schema.get("properties")
+    properties: Mapping[str, Any] = rules if isinstance(rules, Mapping) else {}
     required = _required(schema)
     settled: dict[str, Any] = {}
     for name, value in arguments.items():
@@ -82,49 +82,9 @@ def settle_types(arguments: dict[str, Any], schema: JsonObject) -> dict[str, Any
     return settled
 
 
-Check = Callable[[dict[str, Any]], None]
-"""Raises ``ArgumentError`` when the arguments do not fit the schema."""
-
-
-def compile_check(spec: ToolSpec) -> Check:
-    """Return a check of arguments against the tool's schema.
-
-    References to other documents are never fetched. A schema that is itself wrong (a foreign
-    tool's) is logged and checks nothing: the tool must judge for itself.
-    """
-    # Costs 0.1 s and 8 MB, which a server without a tool call need not spend.
-    import jsonschema
-    from jsonschema import exceptions
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    validator_class = jsonschema.Draft202012Validator
-    try:
-        validator_class.check_schema(spec.parameters)
-    except jsonschema.SchemaError as error:
-        _log.warning("tool %s has an invalid schema and goes unchecked: %s", spec.name, error)
-        return lambda _arguments: None
-    validator: Any = validator_class(spec.parameters, registry=Registry())
-
-    def check(arguments: dict[str, Any]) -> None:
-        try:
-            errors: list[Any] = list(validator.iter_errors(arguments))
-        except RecursionError as error:
-            raise ArgumentError("The arguments are nested too deeply.") from error
-        except (Unresolvable, re.error) as error:
-            _log.warning("the schema of tool %s cannot be applied: %s", spec.name, error)
-            return
-        if errors:
-            best: Any = cast("Any", exceptions).best_match(errors)
-            others = len(errors) - 1
-            more = f" ({others} more to put right.)" if others else ""
-            raise ArgumentError(f"Wrong arguments for {spec.name}: {_describe(best)}{more}")
-
-    return check
-
-
 def _required(schema: JsonObject) -> tuple[str, ...]:
-    return tuple(schema.get("required") or ())
+    names = schema.get("required")
+    return tuple(cast("list[str]", names)) if isinstance(names, list | tuple) else ()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -214,39 +174,3 @@ def _settle_json(text: str, wanted: type) -> Any:
     except (ValueError, RecursionError):
         return text
     return value if isinstance(value, wanted) else text
-
-
-def _describe(error: Any) -> str:
-    """Name the place and what is expected there."""
-    path = _path(error.absolute_path)
-    where = f"{path}: " if path else ""
-    shown = _show(error.instance)
-    rule, wanted = error.validator, error.validator_value
-    if rule == "type":
-        kinds = wanted if isinstance(wanted, str) else " or ".join(wanted)
-        return f"{where}expected {kinds}, got {shown}."
-    if rule == "enum":
-        return f"{where}expected one of {', '.join(map(_show, wanted))}, got {shown}."
-    if rule == "additionalProperties" and isinstance(error.schema.get("properties"), Mapping):
-        known = error.schema["properties"]
-        extra = [name for name in error.instance if name not in known]
-        return f"{where}unknown {', '.join(extra)}; allowed: {', '.join(known)}."
-    if rule == "required":
-        missing = [name for name in wanted if name not in error.instance]
-        return f"{where}missing {', '.join(missing)}."
-    bounds = {"minimum": "at least", "maximum": "at most"}
-    if rule in bounds:
-        return f"{where}expected {bounds[rule]} {wanted}, got {shown}."
-    return f"{where}{excerpt(str(error.message), 300)}."
-
-
-def _path(parts: Iterable[str | int]) -> str:
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return text.removeprefix(".")
-
-
-def _show(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return excerpt(text, _SHOWN_VALUE)

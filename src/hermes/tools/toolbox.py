@@ -13,17 +13,12 @@ from typing import Any
 
 from hermes.errors import ToolboxError
 from hermes.messages import JsonObject, ToolCall, ToolResult, ToolSpec
-from hermes.tools.arguments import (
-    ArgumentError,
-    Check,
-    compile_check,
-    read_arguments,
-    settle_types,
-)
+from hermes.tools.arguments import ArgumentError, read_arguments, settle_types
 from hermes.tools.base import Tool, ToolContext
 from hermes.tools.blocking import run_blocking
 from hermes.tools.preview import cut_middle
 from hermes.tools.results import ResultStore
+from hermes.tools.schema_check import Check, compile_check, explain, is_plain
 
 _log = logging.getLogger(__name__)
 
@@ -69,12 +64,13 @@ class Toolbox:
         return self._specs
 
     async def prepare(self) -> None:
-        """Compile the schemas, in a thread: the first time in a process takes 0.1 s.
+        """Compile the schemas that are not plain, in a thread: it takes 0.1 s or more.
 
-        Await it before ``parse`` where that delay would be felt; ``run`` does so by itself.
+        Await it before ``parse`` where tools are not ours; ``run`` does so by itself.
         """
-        if len(self._checks) < len(self._specs):
-            await run_blocking(self._compile_checks)
+        foreign = [spec for spec in self._specs if not is_plain(spec.parameters)]
+        if any(spec.name not in self._checks for spec in foreign):
+            await run_blocking(lambda: [self._check(spec) for spec in foreign])
 
     def parse(self, call: ToolCall) -> dict[str, Any] | ToolResult:
         """Return a call's checked arguments, or the result that tells the model what is wrong."""
@@ -83,11 +79,11 @@ class Toolbox:
             return failure(call, self._unknown(call.name))
         try:
             arguments = read_arguments(call.arguments, tool.spec)
-            arguments = settle_types(arguments, tool.spec.parameters)
-            self._check(tool.spec)(arguments)
         except ArgumentError as error:
             return failure(call, str(error))
-        return arguments
+        arguments = settle_types(arguments, tool.spec.parameters)
+        violations = self._check(tool.spec)(arguments)
+        return failure(call, explain(tool.spec, violations)) if violations else arguments
 
     async def run(
         self, call: ToolCall, context: ToolContext, arguments: JsonObject | None = None
@@ -144,10 +140,6 @@ class Toolbox:
         if "read_result" in self._tools:
             return f'read_result(id="{stored_as}") gives the whole'
         return f"the whole is kept as {stored_as}"
-
-    def _compile_checks(self) -> None:
-        for spec in self._specs:
-            self._check(spec)
 
     def _check(self, spec: ToolSpec) -> Check:
         check = self._checks.get(spec.name)
