@@ -44,7 +44,7 @@ def _schemas(inner: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(schema=st.recursive(_schemas(st.just({})), _schemas, max_leaves=6), value=_VALUES)
 def test_a_plain_schema_is_judged_as_the_library_does(schema: dict[str, Any], value: Any) -> None:
     assert is_plain(schema)

@@ -70,7 +70,7 @@ def settle_types(arguments: dict[str, Any], schema: JsonObject) -> dict[str, Any
     only the other type.
     """
     rules = schema.get("properties")
-    properties: Mapping[str, Any] = rules if isinstance(rules, Mapping) else {}
+    properties = cast("Mapping[str, Any]", rules if isinstance(rules, Mapping) else {})
     required = _required(schema)
     settled: dict[str, Any] = {}
     for name, value in arguments.items():
