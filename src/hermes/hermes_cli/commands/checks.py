@@ -186,31 +186,33 @@ async def _version_at(host: str, number: int) -> str:
     return as_text(answer.get("version")) or "(of unknown version)"
 
 
-async def database(loaded: LoadedSettings) -> Finding:
-    """Whether the database of conversations opens."""
+def database_place(loaded: LoadedSettings) -> str | Path | None:
+    """Return where the conversations are, or None for a file that is not there yet."""
     url = loaded.settings.sessions.database_url.get_secret_value()
     file = loaded.home / DATABASE_NAME
-    if not url and not file.exists():
-        return Finding(check="database", status="ok", text=f"{file} is made at the first start")
-    name = "sessions.database_url" if url else str(file)
-    if url.startswith("postgres") and not _is_installed("psycopg"):
-        return Finding(
-            check="database",
-            status="fail",
-            text="sessions.database_url is PostgreSQL, but its driver is not installed",
-            advice='pip install "hermes[postgres]"',
-        )
+    return url or (file if file.exists() else None)
+
+
+async def database(place: str | Path | None) -> Finding:
+    """Whether the database of conversations opens."""
+    if place is None:
+        text = f"{DATABASE_NAME} is made at the first start"
+        return Finding(check="database", status="ok", text=text)
+    is_url = isinstance(place, str)
+    name = "sessions.database_url" if is_url else str(place)
     try:
         async with asyncio.timeout(_LIMIT):
-            store = await open_store(url or file)
+            store = await open_store(place)
             await store.aclose()
     except TimeoutError:
         problem = f"did not open within {_LIMIT:g} s"
     except HermesError as error:
         problem = redact(error.message)
+    except ImportError:
+        problem = "its driver is not installed; pip install 'hermes[postgres]'"
     else:
         return Finding(check="database", status="ok", text=f"{name} opens")
-    advice = "Check sessions.database_url." if url else "Check the file and the folder's rights."
+    advice = "Check sessions.database_url." if is_url else "Check the file and the folder's rights."
     return Finding(check="database", status="fail", text=f"{name}: {problem}", advice=advice)
 
 

@@ -10,7 +10,6 @@ from typing import Any, cast
 import click
 import yaml
 from click.shell_completion import CompletionItem
-from pydantic import BaseModel
 
 from hermes.errors import ConfigError
 from hermes.hermes_cli import config, config_change, dotenv_file, key_check, masking
@@ -56,7 +55,7 @@ def get(key: str) -> None:
         click.echo(masking.mask(value) if key_check.is_secret(key) else value)
         return
     config_change.check_key(key)
-    value = masking.shown(_value_at(loaded.settings, key), key)
+    value = masking.shown(_value_at(loaded.settings.model_dump(), key), key)
     click.echo(_as_yaml(value) if isinstance(value, dict | list) else _as_word(value))
 
 
@@ -109,19 +108,16 @@ def check(strict: bool) -> None:
         sys.exit(1)
 
 
-def _value_at(settings: BaseModel, key: str) -> Any:
-    value: Any = settings
+def _value_at(values: Any, key: str) -> Any:
     for step in key.split("."):
-        if isinstance(value, BaseModel):
-            value = getattr(value, step)
-        elif isinstance(value, dict):
-            value = cast("dict[str, Any]", value).get(step)
-        elif isinstance(value, list):
-            items = cast("list[Any]", value)
-            value = items[int(step)] if step.isdecimal() and int(step) < len(items) else None
+        if isinstance(values, dict):
+            values = cast("dict[str, Any]", values).get(step)
+        elif isinstance(values, list) and step.isdecimal():
+            items = cast("list[Any]", values)
+            values = items[int(step)] if int(step) < len(items) else None
         else:
-            value = None
-    return value.model_dump() if isinstance(value, BaseModel) else value
+            return None
+    return values
 
 
 def _as_word(value: Any) -> str:

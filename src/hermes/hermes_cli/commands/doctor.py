@@ -17,6 +17,8 @@ from hermes.errors import ConfigError
 from hermes.hermes_cli import config
 from hermes.hermes_cli.commands import checks, endpoints
 from hermes.hermes_cli.commands.checks import Finding
+from hermes.hermes_cli.config import LoadedSettings
+from hermes.providers.local_detect import Detection
 from hermes.redaction import redact
 
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -28,7 +30,7 @@ def command(as_json: bool) -> None:
     """Check that everything is in place; ends with 1 when something fails."""
     findings = [
         dataclasses.replace(finding, text=redact(finding.text))
-        for finding in asyncio.run(_examine(config.hermes_home()))
+        for finding in _examine(config.hermes_home())
     ]
     failed = any(finding.status == "fail" for finding in findings)
     if as_json:
@@ -40,25 +42,31 @@ def command(as_json: bool) -> None:
     sys.exit(1 if failed else 0)
 
 
-async def _examine(home: Path) -> list[Finding]:
-    findings = [*checks.python(), *await asyncio.to_thread(lambda: list(checks.home(home)))]
+def _examine(home: Path) -> list[Finding]:
+    findings = [*checks.python(), *checks.home(home)]
     try:
-        loaded = await asyncio.to_thread(config.load_settings, home)
+        loaded = config.load_settings(home)
     except ConfigError as error:
         advice = "Mend it; nothing else can be checked before."
-        findings.append(Finding(check="settings", status="fail", text=error.message, advice=advice))
-        return findings
+        problem = Finding(check="settings", status="fail", text=error.message, advice=advice)
+        return [*findings, problem]
     findings += checks.settings(loaded)
+    entries = endpoints.configured(loaded)
+    asked, detection = asyncio.run(_ask(loaded, entries, checks.database_place(loaded)))
+    needed = not any(role == endpoints.DEFAULT for role, _ in entries)
+    return [*findings, *asked, checks.local_model(loaded, detection, needed=needed)]
+
+
+async def _ask(
+    loaded: LoadedSettings, entries: Sequence[endpoints.Configured], place: str | Path | None
+) -> tuple[list[Finding], Detection]:
     port, database, listings, detection = await asyncio.gather(
         checks.port(loaded),
-        checks.database(loaded),
-        endpoints.survey(loaded, limit=5.0),
+        checks.database(place),
+        endpoints.survey(entries, limit=5.0),
         endpoints.local_servers(loaded),
     )
-    findings += [port, database, *checks.providers(listings)]
-    needed = not any(listing.role == endpoints.DEFAULT for listing in listings)
-    local = await asyncio.to_thread(checks.local_model, loaded, detection, needed=needed)
-    return [*findings, local]
+    return [port, database, *checks.providers(listings)], detection
 
 
 def _print(findings: Sequence[Finding]) -> None:

@@ -5,8 +5,9 @@ Which endpoint answers a turn is ``gateway.run``'s; nothing is chosen or kept he
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from hermes.errors import HermesError
 from hermes.gateway import run
@@ -40,12 +41,27 @@ class Listing:
     seconds: float = 0.0
 
 
-async def survey(loaded: LoadedSettings, *, limit: float) -> list[Listing]:
-    """Ask every configured endpoint for its models, all at once, each for ``limit`` seconds."""
+Configured: TypeAlias = tuple[str, Endpoint | Listing]
+"""A role with an endpoint, or with the listing of one that cannot be made."""
+
+
+def configured(loaded: LoadedSettings) -> list[Configured]:
+    """Return each endpoint once with its role, or the listing of one that cannot be made."""
+    chosen: list[Configured] = []
+    addresses: set[str] = set()
+    for role, entry in _all(loaded):
+        if role or not entry.base_url or entry.base_url not in addresses:
+            chosen.append((role, entry))
+            addresses.add(entry.base_url)
+    return chosen
+
+
+async def survey(entries: Sequence[Configured], *, limit: float) -> list[Listing]:
+    """Ask every endpoint for its models, all at once, each for ``limit`` seconds."""
     transport = Transport()
     try:
         return await asyncio.gather(
-            *(_ask(transport, role, entry, limit) for role, entry in _configured(loaded))
+            *(_ask(transport, role, entry, limit) for role, entry in entries)
         )
     finally:
         await transport.aclose()
@@ -56,17 +72,7 @@ async def local_servers(loaded: LoadedSettings) -> Detection:
     return await (detect() if loaded.settings.local.detect_servers else detect(()))
 
 
-def _configured(loaded: LoadedSettings) -> Iterator[tuple[str, Endpoint | Listing]]:
-    """Yield each endpoint once with its role, or the listing of one that cannot be made."""
-    seen: set[tuple[str, str, str]] = set()
-    for role, entry in _all(loaded):
-        key = (entry.name, entry.base_url, entry.model if role else "")
-        if role or not any(key[:2] == other[:2] for other in seen):
-            seen.add(key)
-            yield role, entry
-
-
-def _all(loaded: LoadedSettings) -> Iterator[tuple[str, Endpoint | Listing]]:
+def _all(loaded: LoadedSettings) -> Iterator[Configured]:
     settings = loaded.settings
     try:
         keywords = run._resolve_runtime_agent_kwargs()

@@ -52,7 +52,7 @@ def command(ctx: click.Context, everything: bool, as_json: bool, limit: float) -
     if ctx.invoked_subcommand is not None:
         return
     loaded = config.load_settings()
-    listings, detection = asyncio.run(_look(loaded, limit))
+    listings, detection = asyncio.run(_look(loaded, endpoints.configured(loaded), limit))
     embedded = _embedded(loaded.home)
     if as_json:
         click.echo(json.dumps(_as_data(listings, detection, embedded), indent=2))
@@ -62,9 +62,11 @@ def command(ctx: click.Context, everything: bool, as_json: bool, limit: float) -
         sys.exit(1)
 
 
-async def _look(loaded: config.LoadedSettings, limit: float) -> tuple[list[Listing], Detection]:
+async def _look(
+    loaded: config.LoadedSettings, entries: Sequence[endpoints.Configured], limit: float
+) -> tuple[list[Listing], Detection]:
     return await asyncio.gather(
-        endpoints.survey(loaded, limit=limit), endpoints.local_servers(loaded)
+        endpoints.survey(entries, limit=limit), endpoints.local_servers(loaded)
     )
 
 
