@@ -191,7 +191,7 @@ class AIAgent:
 def _own_runtime() -> AgentRuntime:
     return AgentRuntime(
         store=MemorySessionStore(),
-        workdir=Path.cwd(),
+        workdir=Path(),
         results=Path(tempfile.gettempdir()) / "hermes-results",
     )
 

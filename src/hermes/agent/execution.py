@@ -41,7 +41,7 @@ class Execution(Protocol):
         """
         ...
 
-    def parse(self, call: ToolCall) -> JsonObject | ToolResult:
+    async def parse(self, call: ToolCall) -> JsonObject | ToolResult:
         """Return the call's checked arguments, or the error result that answers it unrun."""
         ...
 

@@ -13,9 +13,10 @@ from hermes.providers.base import Provider
 from hermes.providers.chain import ProviderChain
 from hermes.providers.http import Transport
 from hermes.providers.registry import Endpoint, endpoint
+from hermes.providers.retry import RetryPolicy
 from hermes.sessions.store import SessionStore
 from hermes.sessions.turns import SessionLocks
-from hermes.tools.base import ToolContext
+from hermes.tools.base import Tool, ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.toolbox import Toolbox
 
@@ -43,7 +44,8 @@ class AgentRuntime:
     """The long-lived parts that turns share; ``aclose`` releases them all.
 
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
-    of a choice that names none. ``environment`` is what commands see; it holds no key.
+    of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
+    embedders. ``environment`` is what commands see; it holds no key.
     ``closing`` are called first by ``aclose``.
     """
 
@@ -56,7 +58,8 @@ class AgentRuntime:
     refine: Callable[[Endpoint], Endpoint] = lambda made: made
     unconfigured: Callable[[], Awaitable[Provider]] | None = None
     budget: Budget = field(default_factory=Budget)
-    attempts: int = 3
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    extra_tools: tuple[Tool, ...] = ()
     tool_options: ToolOptions = field(default_factory=ToolOptions)
     disabled_toolsets: tuple[str, ...] = ()
     persona_file: Path | None = None
@@ -94,7 +97,7 @@ class AgentRuntime:
                 api_mode=choice.api_mode,
             )
             endpoints = (self.refine(first), *choice.fallbacks)
-            chain = ProviderChain(endpoints, self.transport, attempts=self.attempts)
+            chain = ProviderChain(endpoints, self.transport, policy=self.policy)
             self._chains[choice] = chain
         return chain
 
@@ -119,7 +122,12 @@ class AgentRuntime:
         key = tuple(toolsets)
         toolbox = self._toolboxes.get(key)
         if toolbox is None:
-            toolbox = build_toolbox(key, disabled=self.disabled_toolsets, options=self.tool_options)
+            toolbox = build_toolbox(
+                key,
+                disabled=self.disabled_toolsets,
+                options=self.tool_options,
+                extra=self.extra_tools,
+            )
             self._toolboxes[key] = toolbox
         return toolbox
 

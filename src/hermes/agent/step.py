@@ -62,8 +62,9 @@ class DirectExecution:
                 emit(Retrying(attempt=attempt, delay=0.0, code=error.code, message=error.message))
         raise AssertionError("unreachable")
 
-    def parse(self, call: ToolCall) -> JsonObject | ToolResult:
+    async def parse(self, call: ToolCall) -> JsonObject | ToolResult:
         """Return checked arguments or an error result."""
+        await self.toolbox.prepare()
         return self.toolbox.parse(call)
 
     async def tool_call(self, call: ToolCall, arguments: JsonObject) -> ToolResult:

@@ -40,7 +40,7 @@ class ToolRound:
                 group.create_task(gated(call))
 
     async def _run_one(self, call: ToolCall) -> None:
-        arguments = self._execution.parse(call)
+        arguments = await self._execution.parse(call)
         if isinstance(arguments, ToolResult):
             self._emit(ToolStarted(call=call, arguments={}))
             self._finish(call, arguments, 0.0)

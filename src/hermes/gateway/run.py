@@ -20,6 +20,7 @@ from hermes.hermes_cli.config import LoadedSettings
 from hermes.hermes_cli.settings import EndpointSettings, Settings
 from hermes.messages import ModelOptions
 from hermes.providers.registry import PROFILES, Endpoint, Limits, endpoint, find_profile
+from hermes.providers.retry import RetryPolicy
 from hermes.sessions.opening import open_store
 from hermes.tools.registry import ToolOptions
 from hermes.tools.terminal import TerminalLimits
@@ -246,7 +247,7 @@ async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -
         results=loaded.home / "results",
         environment=command_environment(config.process_environment()),
         refine=refine_endpoint,
-        attempts=agent.api_max_retries,
+        policy=RetryPolicy(attempts=agent.api_max_retries),
         persona_file=loaded.home / "SOUL.md",
         tool_options=ToolOptions(
             terminal=TerminalLimits(default_timeout=round(settings.terminal.timeout))

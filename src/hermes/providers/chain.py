@@ -79,13 +79,12 @@ class ProviderChain:
         endpoints: Sequence[Endpoint],
         transport: Transport,
         *,
-        attempts: int = 3,
         policy: RetryPolicy | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._slots = [_Slot(endpoint) for endpoint in endpoints]
         self._transport = transport
-        self._policy = policy or RetryPolicy(attempts=attempts)
+        self._policy = policy or RetryPolicy()
         self._sleep = sleep
 
     @asynccontextmanager
