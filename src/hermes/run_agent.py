@@ -136,6 +136,7 @@ class AIAgent:
             ConfigError: the provider or a toolset does not exist.
         """
         settings = self._settings
+        await self._runtime.refresh()
         user = _user(user_message)
         execution = await self._execution(turn_id or new_turn_id())
         turn = TurnRequest(
@@ -145,7 +146,7 @@ class AIAgent:
             system=system_prompt(
                 tools=execution.tools,
                 workdir=self._runtime.workdir,
-                persona=self._runtime.persona(),
+                persona=self._runtime.persona,
                 extra=settings.ephemeral_system_prompt or "",
             ),
             model=settings.model,

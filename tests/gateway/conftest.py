@@ -1,5 +1,6 @@
 """A real server on loopback whose model is the scripted provider."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ async def serve(
                 "terminal": {"cwd": str(tmp_path)},
             }
             (home / "config.yaml").write_text(yaml.safe_dump(settings))
-            loaded = config.load_settings()
+            loaded = await asyncio.to_thread(config.load_settings)
             runtime = await build_runtime(loaded, say=lambda _line: None)
             runtime.extra_tools = tools
             stack.push_async_callback(runtime.aclose)

@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 
+from gateway.conftest import KEY, Server
 from hermes.agent.cancel import TurnControl
 from support.agents import CountingTool, calling
 from support.scripted_http import (
@@ -25,8 +26,6 @@ from support.scripted_http import (
     wait_until,
 )  # fmt: skip
 from support.sse_text import events_of
-
-from .conftest import KEY, Server
 
 pytestmark = pytest.mark.asyncio
 
@@ -171,7 +170,8 @@ async def test_a_break_after_words_ends_with_an_error_frame_and_done(serve: Serv
     [
         b'{"a":', b"[1,2,3]", b'"x"', b"", b'{"messages":null}', b'{"messages":[]}',
         b'{"messages":["hi"]}', b'{"messages":[{"role":"user","content":null}]}',
-        b'{"messages":[{"role":"user","content":""}]}', b'{"messages":[{"role":"king","content":"x"}]}',
+        b'{"messages":[{"role":"user","content":""}]}',
+        b'{"messages":[{"role":"king","content":"x"}]}',
         b'{"messages":[{"role":"user","content":[{"type":"file"}]}]}',
         b'{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"file:///x"}}]}]}',
         b'{"messages":[{"role":"user","content":"x"}],"temperature":9}',

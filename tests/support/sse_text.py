@@ -5,7 +5,7 @@ from typing import Any
 
 
 def events_of(body: bytes) -> list[Any]:
-    """Payloads in order: an object, a text that is no JSON, or (name, payload) for a named event."""
+    """Payloads in order: objects, texts that are no JSON, (name, payload) for named events."""
     found: list[Any] = []
     for block in body.decode().split("\n\n"):
         name, lines = "", []

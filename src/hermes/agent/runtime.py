@@ -3,6 +3,8 @@
 Where the settings for it come from is not known here.
 """
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +24,7 @@ from hermes.tools.toolbox import Toolbox
 
 _MAX_CHAINS = 256
 _MAX_PERSONA = 20_000
+_LOOK_INTERVAL = 0.25
 
 UNCONFIGURED = "auto"
 """The provider name that means: whatever model can be found on this machine."""
@@ -46,7 +49,9 @@ class AgentRuntime:
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
     of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
     embedders. ``environment`` is what commands see; it holds no key.
-    ``closing`` are called first by ``aclose``.
+    ``look`` reads again what may have changed on disk, in a thread. ``persona`` is the text of
+    ``persona_file``, the operator's own words for who the agent is. ``closing`` are called first
+    by ``aclose``.
     """
 
     store: SessionStore
@@ -63,6 +68,7 @@ class AgentRuntime:
     tool_options: ToolOptions = field(default_factory=ToolOptions)
     disabled_toolsets: tuple[str, ...] = ()
     persona_file: Path | None = None
+    look: Callable[[], None] | None = None
     closing: list[Callable[[], Awaitable[None]]] = field(
         default_factory=list[Callable[[], Awaitable[None]]]
     )
@@ -70,7 +76,9 @@ class AgentRuntime:
     def __post_init__(self) -> None:
         self._chains: dict[ProviderChoice, ProviderChain] = {}
         self._toolboxes: dict[tuple[str, ...], Toolbox] = {}
-        self._persona = (0, "")
+        self.persona = ""
+        self._persona_changed = 0
+        self._next_look = 0.0
 
     async def provider(self, choice: ProviderChoice) -> Provider:
         """Return the provider of a choice; the same for the same choice.
@@ -101,21 +109,24 @@ class AgentRuntime:
             self._chains[choice] = chain
         return chain
 
-    def persona(self) -> str:
-        """Return the operator's own words for who the agent is, "" without any.
+    async def refresh(self) -> None:
+        """Look whether the operator has changed files; off the loop, a few times a second."""
+        now = time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + _LOOK_INTERVAL
+            await asyncio.to_thread(self._look)
 
-        The file is read again when it has changed.
-        """
+    def _look(self) -> None:
+        if self.look is not None:
+            self.look()
         path = self.persona_file
-        if path is None:
-            return ""
         try:
-            changed = path.stat().st_mtime_ns
-            if changed != self._persona[0]:
-                self._persona = (changed, path.read_text("utf-8", "replace")[:_MAX_PERSONA])
+            changed = path.stat().st_mtime_ns if path is not None else 0
+            if path is not None and changed != self._persona_changed:
+                self.persona = path.read_text("utf-8", "replace")[:_MAX_PERSONA]
+                self._persona_changed = changed
         except FileNotFoundError:
-            return ""
-        return self._persona[1]
+            self.persona, self._persona_changed = "", 0
 
     def toolbox(self, toolsets: Sequence[str]) -> Toolbox:
         """Return the toolbox of the named toolsets; the same for the same names."""

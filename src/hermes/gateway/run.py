@@ -4,6 +4,7 @@ The functions with a leading underscore are fixed names that embedders may repla
 through this module.
 """
 
+import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -31,18 +32,24 @@ AUTO = "auto"
 _HIDDEN = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|DATABASE_URL|_DSN|AUTH", re.IGNORECASE)
 
 
-_LOOK_INTERVAL = 0.25
-"""Seconds between two looks at the files; the settings are asked for several times a turn."""
+_LOOK_INTERVAL = 5.0
+"""Seconds for which settings are trusted that nobody looks after; a runtime looks more often."""
 
 _looked: tuple[float, str | None, LoadedSettings] | None = None
 
 
 def _settings() -> LoadedSettings:
-    global _looked  # noqa: PLW0603 - one memory a process, keyed by home and time
-    named, now = config.home_variable(), time.monotonic()
-    if _looked is None or _looked[1] != named or now >= _looked[0]:
-        _looked = (now + _LOOK_INTERVAL, named, config.current_settings())
+    if _looked is None or _looked[1] != config.home_variable() or time.monotonic() >= _looked[0]:
+        return look_at_settings()
     return _looked[2]
+
+
+def look_at_settings() -> LoadedSettings:
+    """Read the settings again where they have changed, and return them; blocks for a moment."""
+    global _looked  # noqa: PLW0603 - one memory a process, keyed by home and time
+    loaded = config.current_settings()
+    _looked = (time.monotonic() + _LOOK_INTERVAL, config.home_variable(), loaded)
+    return loaded
 
 
 _kept: tuple[LoadedSettings, dict[str, Any]] | None = None
@@ -224,11 +231,19 @@ def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not _HIDDEN.search(name)}
 
 
-def _workdir(settings: Settings) -> Path:
+def _prepare(loaded: LoadedSettings) -> Path:
+    """Make the home folder, read the settings once, and return the folder where tools work."""
+    look_at_settings()
+    loaded.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings = loaded.settings
     workdir = Path(settings.terminal.cwd).expanduser().resolve()
     if not workdir.is_dir():
         raise ConfigError(f"terminal.cwd is not a folder: {workdir}")
     return workdir
+
+
+def _look() -> None:
+    look_at_settings()
 
 
 async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -> AgentRuntime:
@@ -239,11 +254,12 @@ async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -
     """
     settings = loaded.settings
     agent = settings.agent
+    workdir = await asyncio.to_thread(_prepare, loaded)
     url = settings.sessions.database_url.get_secret_value()
-    loaded.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     runtime = AgentRuntime(
         store=await open_store(url or loaded.home / "hermes.db"),
-        workdir=_workdir(settings),
+        workdir=workdir,
+        look=_look,
         results=loaded.home / "results",
         environment=command_environment(config.process_environment()),
         refine=refine_endpoint,

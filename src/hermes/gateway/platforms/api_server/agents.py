@@ -132,7 +132,10 @@ async def run_agent_turn(host: Host, **keywords: Any) -> tuple[dict[str, Any], d
     user_message = keywords.pop("user_message")
     history = keywords.pop("conversation_history")
     turn = {name: keywords.pop(name) for name in _TURN_KEYWORDS if name in keywords}
-    if getattr(host, "_runtime", None) is None:
+    runtime = getattr(host, "_runtime", None)
+    if runtime is not None:
+        await runtime.refresh()
+    else:
         turn = {name: value for name, value in turn.items() if name.endswith("_callback")}
     agent = host._create_agent(**keywords, turn=turn)
     result = agent.run_conversation(
