@@ -67,7 +67,7 @@ async def serve(
             runtime.extra_tools = tools
             stack.push_async_callback(runtime.aclose)
             platform = gateway_config(loaded.settings).platforms[Platform.API_SERVER]
-            adapter = APIServerAdapter(platform, runtime)
+            adapter = await asyncio.to_thread(APIServerAdapter, platform, runtime)
             assert await adapter.connect()
             stack.push_async_callback(adapter.disconnect)
             http = await stack.enter_async_context(

@@ -1,6 +1,7 @@
 """Chat completions over real HTTP: what a client of OpenAI's API sees."""
 
 import asyncio
+import io
 import json
 from collections.abc import Callable
 from typing import Any
@@ -195,7 +196,10 @@ async def test_a_bad_body_is_a_400_that_says_where(serve: Serve, body: bytes) ->
 
 async def test_a_body_over_the_limit_is_a_413(serve: Serve) -> None:
     server = await serve()
-    async with server.post(b'{"messages":"' + b"x" * 10_000_001) as response:
+    large = io.BytesIO(b'{"messages":"' + b"x" * 10_000_001)
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    url = server.url("/v1/chat/completions")
+    async with server.http.post(url, data=large, headers=headers) as response:
         assert (response.status, (await response.json())["error"]["code"]) == (
             413,
             "body_too_large",

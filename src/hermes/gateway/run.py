@@ -49,6 +49,7 @@ def look_at_settings() -> LoadedSettings:
     global _looked  # noqa: PLW0603 - one memory a process, keyed by home and time
     loaded = config.current_settings()
     _looked = (time.monotonic() + _LOOK_INTERVAL, config.home_variable(), loaded)
+    _derived(loaded, "raw", _raw)
     return loaded
 
 
@@ -69,7 +70,11 @@ def _derived(loaded: LoadedSettings, name: str, make: Callable[[LoadedSettings],
 
 
 def _load_gateway_config() -> dict[str, Any]:
-    return _derived(_settings(), "raw", lambda _loaded: config.load_config())
+    return _derived(_settings(), "raw", _raw)
+
+
+def _raw(_loaded: LoadedSettings) -> dict[str, Any]:
+    return config.load_config()
 
 
 def _resolve_gateway_model() -> str:

@@ -56,7 +56,8 @@ class GatewayServer:
         settings = self._loaded.settings
         self._runtime = runtime = await gateway_run.build_runtime(self._loaded, say=self._say)
         platform = gateway_config(settings).platforms[Platform.API_SERVER]
-        self._adapter = adapter = APIServerAdapter(platform, runtime)
+        adapter = await asyncio.to_thread(APIServerAdapter, platform, runtime)
+        self._adapter = adapter
         await self._listen(adapter)
         host = f"[{adapter._host}]" if ":" in adapter._host else adapter._host
         return Listening(url=f"http://{host}:{adapter.port}", model=adapter._model_name)
