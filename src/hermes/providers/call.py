@@ -34,6 +34,9 @@ from hermes.wire.stream import StreamDecoderBase
 _log = logging.getLogger(__name__)
 
 _ERROR_BODY = 65_536
+_TRAILER_LIMIT = 3.0
+"""Seconds to wait for usage and the end mark once the model has said why it stopped."""
+
 _WHOLE_BODY = 64 * 2**20
 
 
@@ -128,6 +131,7 @@ class Call:
         request: ModelRequest,
         *,
         fresh: bool,
+        attempt: str = "1/1",
     ) -> None:
         self._transport = transport
         self._endpoint = endpoint
@@ -139,6 +143,7 @@ class Call:
         body = self._wire.encode(replace(request, model=model, options=options), quirks)
         self._body = _dump(body)
         self._fresh = fresh
+        self._attempt = attempt
         thinks = options.reasoning_effort != "none" and is_reasoning_model(model)
         self._patience: Patience = patience(endpoint.limits, local=endpoint.local, reasoning=thinks)
         self._request_id = ""
@@ -231,14 +236,19 @@ class Call:
                 for delta in deltas:
                     yield delta
                 deadline = loop.time() + self._patience.stall
-        last = None if decoder.done else frames.pending()
-        if last is not None:
-            for delta in decoder.feed((last,)):
-                yield delta
-        closing = decoder.finish()
-        self._transport.keep(response)
-        for delta in closing:
+            if decoder.finished:
+                deadline = loop.time() + _TRAILER_LIMIT
+        for delta in self._closing(decoder, frames):
             yield self._signed(delta)
+        self._transport.keep(response)
+
+    def _closing(self, decoder: StreamDecoderBase, frames: Decoder) -> list[Delta]:
+        """Return what a stream that has ended still holds, its ``Finish`` last."""
+        if not decoder.has_content and frames.leftover.lstrip()[:1] == b"{":
+            # A JSON answer, most often an error, that came as an event stream.
+            return self._wire.decode_answer(frames.leftover, self._endpoint.origin)
+        last = None if decoder.done else frames.pending()
+        return [*(decoder.feed((last,)) if last is not None else ()), *decoder.finish()]
 
     async def _read(
         self, response: aiohttp.ClientResponse, decoder: StreamDecoderBase, deadline: float
@@ -276,10 +286,11 @@ class Call:
         now = time.monotonic()
         waited = progress.first_content - progress.started if progress.first_content else -1.0
         _log.warning(
-            "model call failed: endpoint=%s model=%s code=%s cause=%s bytes=%d reads=%d "
+            "model call failed: endpoint=%s model=%s attempt=%s code=%s cause=%s bytes=%d reads=%d "
             "elapsed=%.3fs first_content=%.3fs request_id=%s",
             self._endpoint.name,
             self._model,
+            self._attempt,
             error.code,
             _causes(error),
             progress.received,

@@ -116,7 +116,7 @@ class ProviderChain:
                 tries += 1
                 delivered = False
                 try:
-                    async with aclosing(self._call(slot, request, number, total)) as deltas:
+                    async with aclosing(self._call(slot, request, total, tries)) as deltas:
                         async for delta in deltas:
                             delivered = True
                             yield delta
@@ -141,15 +141,22 @@ class ProviderChain:
                 await self._sleep(decision.delay)
 
     async def _call(
-        self, slot: _Slot, request: ModelRequest, number: int, total: int
+        self, slot: _Slot, request: ModelRequest, total: int, tries: int
     ) -> AsyncGenerator[Delta]:
-        if number:
+        if slot is not self._slots[0]:
             # The model was asked of the first endpoint; a fallback answers with its own.
             request = replace(request, model="")
         async with slot.gate:
             if not (request.model or slot.endpoint.model):
                 request = replace(request, model=await self._first_model(slot.endpoint))
-            call = Call(self._transport, slot.endpoint, slot.quirks, request, fresh=total > 1)
+            call = Call(
+                self._transport,
+                slot.endpoint,
+                slot.quirks,
+                request,
+                fresh=total > 1,
+                attempt=f"{tries}/{self._policy.attempts}",
+            )
             async with call.stream() as deltas:
                 async for delta in deltas:
                     yield delta

@@ -97,7 +97,10 @@ _ALL = (
         key_variables=("MISTRAL_API_KEY",),
         model="mistral-medium-latest",
         quirks=Quirks(
-            required_choice="any", send_stream_options=False, dropped=frozenset({"seed"})
+            required_choice="any",
+            send_stream_options=False,
+            dropped=frozenset({"seed"}),
+            call_id_length=9,
         ),
     ),
     Profile(

@@ -13,6 +13,7 @@ from hermes.messages import ModelOptions
 from hermes.providers.limits import Limits
 from hermes.providers.profiles import API_MODES, PROFILES, Profile, Protocol
 from hermes.providers.urls import is_local, location, normalise_base_url
+from hermes.redaction import register_secret
 from hermes.wire.quirks import Quirks
 
 __all__ = [
@@ -85,6 +86,7 @@ def endpoint(
             f"Provider {profile.name} needs a key: set {variable} or model.api_key.",
             code="missing_key",
         )
+    register_secret(key)
     address = normalise_base_url(base_url or profile.base_url, anthropic=protocol == "anthropic")
     return Endpoint(
         name=profile.name,
