@@ -159,6 +159,20 @@ async def test_stray_bytes_and_unicode_are_found_around(search: Run, context: To
 
 
 @pytest.mark.asyncio
+async def test_a_name_that_is_no_text_harms_nobody(search: Run, context: ToolContext) -> None:
+    Path(os.fsdecode(os.fsencode(context.workdir) + b"/caf\xe9.txt")).write_text("needle\n")
+    (context.workdir / "plain.txt").write_text("needle\n")
+
+    found = await search(pattern="needle")
+    named = await search(pattern="*.txt", mode="files")
+
+    assert "plain.txt\n  1: needle" in found.text
+    assert "plain.txt" in named.text
+    found.text.encode()
+    named.text.encode()
+
+
+@pytest.mark.asyncio
 async def test_files_are_found_by_glob_or_part_of_the_name(search: Run, tree: Path) -> None:
     assert _files(await search(pattern="*.py", mode="files")) == {
         "a.py",

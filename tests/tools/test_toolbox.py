@@ -221,6 +221,30 @@ async def test_a_long_result_is_given_cut_when_the_disk_refuses(context: ToolCon
 
 
 @pytest.mark.asyncio
+async def test_a_tool_that_breaks_the_port_is_an_error_result(context: ToolContext) -> None:
+    class Broken:
+        spec = ToolSpec(name="a", description="")
+
+        async def __call__(self, arguments: JsonObject, context: ToolContext) -> Any:
+            return None
+
+    result = await Toolbox([Broken()]).run(_call("a"), context)
+
+    assert result.is_error
+    assert result.text.startswith("a failed: ")
+
+
+@pytest.mark.asyncio
+async def test_a_result_can_always_be_sent(context: ToolContext) -> None:
+    async def talk(_arguments: JsonObject, _context: ToolContext) -> Outcome:
+        return "half \ud83d and byte \udcff of ä"
+
+    result = await Toolbox([_tool("talk", talk)]).run(_call("talk"), context)
+
+    assert result.text == "half ? and byte ? of ä"
+
+
+@pytest.mark.asyncio
 async def test_calls_run_side_by_side(context: ToolContext) -> None:
     both = asyncio.Barrier(2)
 

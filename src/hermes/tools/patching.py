@@ -4,13 +4,18 @@ Works on text; no file is touched here.
 """
 
 import difflib
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from hermes.tools.base import ToolFailure
+from hermes.tools.preview import head_of
 
 _MAX_LISTED = 5
-_MAX_COMPARED = 20_000
+_MAX_COMPARED = 200_000
+_MAX_RATED = 50
+_MAX_NEAR = 3
+_MIN_RATIO = 0.6
 _CANDIDATE_CHARS = 160
 
 
@@ -131,18 +136,23 @@ def _moved(line: str, shift: tuple[str, str]) -> str | None:
 def _candidates(lines: list[str], wanted: list[str]) -> str:
     """Name the lines most like the first wanted one."""
     first = next(line.strip() for line in wanted if line.strip())[:_CANDIDATE_CHARS]
-    matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(first)
-    rated: list[tuple[float, int]] = []
-    for number, line in enumerate(lines[:_MAX_COMPARED], 1):
-        matcher.set_seq1(line.strip()[:_CANDIDATE_CHARS])
-        if matcher.real_quick_ratio() < 0.6 or matcher.quick_ratio() < 0.6:
-            continue
-        ratio = matcher.ratio()
-        if ratio >= 0.6:
-            rated.append((-ratio, number))
-    near = sorted(rated)[:3]
+    # Similarity costs 50 us a line; common triples of characters find what is worth it in one.
+    triples = {first[at : at + 3] for at in range(max(len(first) - 2, 1))}
+    shared = [
+        (sum(triple in line for triple in triples), number)
+        for number, line in enumerate(lines[:_MAX_COMPARED])
+    ]
+    matcher = difflib.SequenceMatcher(a="", b=first, autojunk=False)
+    near: list[tuple[float, int]] = []
+    for count, number in heapq.nlargest(_MAX_RATED, shared):
+        matcher.set_seq1(lines[number].strip()[:_CANDIDATE_CHARS])
+        ratio = matcher.ratio() if count else 0.0
+        if ratio >= _MIN_RATIO:
+            near.append((-ratio, number))
     if not near:
         return " Read the file again before patching."
-    shown = [f"{number}: {lines[number - 1][:_CANDIDATE_CHARS]}" for _, number in near]
+    shown = [
+        f"{number + 1}: {head_of(lines[number], _CANDIDATE_CHARS)}"
+        for _, number in sorted(near)[:_MAX_NEAR]
+    ]
     return " Lines most like its first one:\n" + "\n".join(shown)

@@ -98,8 +98,9 @@ async def _run(
     command: str = arguments["command"]
     if "\0" in command:
         raise ToolFailure("The command holds a NUL character.")
-    workdir = resolve(arguments.get("workdir", "."), context)
-    shell = await run_blocking(_prepare, workdir, context.environment)
+    shown: str = arguments.get("workdir", ".")
+    workdir = resolve(shown, context)
+    shell = await run_blocking(_prepare, workdir, shown, context.environment)
     begun = time.monotonic()
     timed_out = False
     try:
@@ -140,10 +141,10 @@ def _ending(code: int | None) -> str:
     return f"exit code {code}"
 
 
-def _prepare(workdir: Path, environment: Mapping[str, str]) -> str:
+def _prepare(workdir: Path, shown: str, environment: Mapping[str, str]) -> str:
     """Check the folder and return the shell."""
     if not workdir.is_dir():
-        raise ToolFailure(f"The folder {workdir} does not exist.")
+        raise ToolFailure(f"The folder {shown} does not exist.")
     search = environment.get("PATH", os.defpath)
     shell = shutil.which("bash", path=search) or shutil.which("sh", path=search)
     return shell or "/bin/sh"

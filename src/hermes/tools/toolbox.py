@@ -102,10 +102,7 @@ class Toolbox:
         tool = self._tools.get(call.name)
         if tool is None:
             return failure(call, self._unknown(call.name))
-        result = await self._call(tool, call, context, arguments)
-        if (result.call_id, result.name) != (call.id, call.name):
-            result = replace(result, call_id=call.id, name=call.name)
-        return await self._bounded(result, context)
+        return await self._bounded(await self._call(tool, call, context, arguments), context)
 
     async def _call(
         self, tool: Tool, call: ToolCall, context: ToolContext, arguments: JsonObject
@@ -114,7 +111,8 @@ class Toolbox:
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
-                return await tool(arguments, context)
+                result = await tool(arguments, context)
+            return replace(result, call_id=call.id, name=call.name, text=_sound(result.text))
         except Exception as error:  # noqa: BLE001 - the edge of a tool call
             if isinstance(error, TimeoutError) and deadline.expired():
                 return failure(call, f"{call.name} was ended after {limit:g} s without a result.")
@@ -125,10 +123,13 @@ class Toolbox:
     async def _bounded(self, result: ToolResult, context: ToolContext) -> ToolResult:
         if len(result.text) <= self._result_chars:
             return result
+        return await run_blocking(self._cut, result, context)
+
+    def _cut(self, result: ToolResult, context: ToolContext) -> ToolResult:
         stored_as = result.stored_as
         if not stored_as:
             try:
-                stored_as = await run_blocking(self._results.keep, context, result.text)
+                stored_as = self._results.keep(context, result.text)
             except OSError:
                 _log.exception("the whole result of %s could not be kept", result.name)
         text = cut_middle(result.text, self._result_chars, self._advice(stored_as))
@@ -154,6 +155,11 @@ class Toolbox:
         if near:
             return f"There is no tool {name[:100]!r}. Did you mean {', '.join(near)}?"
         return f"There is no tool {name[:100]!r}. Available: {', '.join(self._tools)}."
+
+
+def _sound(text: str) -> str:
+    """Return the text without halves of surrogate pairs (undecodable file names have them)."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def failure(call: ToolCall, text: str) -> ToolResult:
