@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from hermes.errors import ConfigError
+from hermes.gateway import run
 from hermes.hermes_cli import config, key_check
+from hermes.providers.registry import endpoint
 
 Write = Callable[[str], Path]
 
@@ -234,6 +236,14 @@ def test_a_file_that_is_no_mapping_or_no_text_is_refused(write_config: Write) ->
     assert caught.value.code == "config_unreadable"
 
 
+def test_a_switch_that_this_version_cannot_follow_is_named(write_config: Write) -> None:
+    write_config("gateway: {multiplex_profiles: true}")
+
+    (warning,) = config.load_settings().warnings
+
+    assert "gateway.multiplex_profiles has no effect" in warning
+
+
 def test_a_key_that_stands_twice_is_named_with_both_lines(write_config: Write) -> None:
     write_config("agent:\n  max_turns: 5\n  max_turns: 6\n")
 
@@ -383,12 +393,24 @@ def test_other_values_for_the_http_surface_are_checked_too() -> None:
         loaded.with_api_server(port=99999)
 
 
+def test_a_limit_of_one_model_wins_over_the_endpoints_and_the_usual_one(
+    write_config: Write,
+) -> None:
+    write_config(
+        "model: {provider: custom, base_url: 'http://127.0.0.1:9/v1', default: deepseek-r1,\n"
+        "  first_content_timeout: 50, stall_timeout: 40,\n"
+        "  models: {deepseek-r1: {timeout_seconds: 9, stale_timeout_seconds: 3}}}\n"
+    )
+    made = endpoint(**run._resolve_runtime_agent_kwargs(), model=run._resolve_gateway_model())
+
+    limits = run.refine_endpoint(made).limits
+
+    assert (limits.first_content, limits.stall, limits.whole_answer) == (50.0, 3.0, 9.0)
+
+
 def test_what_is_set_for_a_model_reaches_its_endpoint_and_nothing_else_does(
     write_config: Write,
 ) -> None:
-    from hermes.gateway import run
-    from hermes.providers.registry import endpoint
-
     write_config(
         "model: {provider: custom, base_url: 'http://127.0.0.1:9/v1', default: m,\n"
         "  temperature: 0.2, parallel_tool_calls: false, stall_timeout: 3}\n"

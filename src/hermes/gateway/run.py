@@ -185,6 +185,7 @@ def _fallback(entry: EndpointSettings, loaded: LoadedSettings) -> Endpoint:
 
 def _refined(made: Endpoint, chosen: EndpointSettings, settings: Settings) -> Endpoint:
     """Return the endpoint with the limits, headers and options that are set for it."""
+    chosen = chosen.for_model(made.model)
     agent = settings.agent
     stall = chosen.stall_timeout
     if stall is None:

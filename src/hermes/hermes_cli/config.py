@@ -208,6 +208,10 @@ def _read(home: Path) -> tuple[dict[str, Any], LoadedSettings]:
         text = value_errors.describe(error, _set_names(variables))
         raise ConfigError(f"{home / FILE_NAME}: {text}", code="wrong_value") from None
     warnings += [*key_check.key_warnings(raw), *tools_config.toolset_warnings(raw)]
+    if settings.gateway.multiplex_profiles:
+        warnings.append(
+            "config.yaml: gateway.multiplex_profiles has no effect: this version serves one profile."
+        )
     loaded = LoadedSettings(
         settings=settings, home=home, warnings=tuple(warnings), environment=variables
     )

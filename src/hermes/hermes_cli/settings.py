@@ -4,7 +4,7 @@ Files and variables are read by ``config``; keys that stand here nowhere are nam
 ``key_check``.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
@@ -83,6 +83,15 @@ class EndpointSettings(CallSettings):
     headers: dict[str, str] = Field(default={}, repr=False)
     max_concurrent_requests: Whole = 0
     models: dict[str, CallSettings] = {}
+
+    def for_model(self, model: str) -> Self:
+        """Return the same with what ``models`` sets for one model in place of its own."""
+        entry = self.models.get(model)
+        if entry is None:
+            return self
+        return self.model_copy(
+            update={name: getattr(entry, name) for name in entry.model_fields_set}
+        )
 
 
 class ModelSettings(EndpointSettings):

@@ -130,8 +130,11 @@ def _key(loaded: LoadedSettings) -> Finding:
         if key:
             auth.check_server_key(key)
     except ConfigError as error:
-        advice = f"hermes config unset {auth.KEY_VARIABLE}"
-        return Finding(check="key", status="fail", text=error.message, advice=advice if key else "")
+        if key:
+            advice = f"hermes config unset {auth.KEY_VARIABLE}"
+            return Finding(check="key", status="fail", text=error.message, advice=advice)
+        advice = "'hermes serve' makes a key before it listens."
+        return Finding(check="key", status="warn", text=error.message, advice=advice)
     text = "API_SERVER_KEY is strong" if key else "no API_SERVER_KEY yet: 'hermes serve' makes one"
     return Finding(check="key", status="ok", text=text)
 
