@@ -105,7 +105,7 @@ def test_a_home_of_the_public_agent_is_read_unchanged_with_one_warning(
     named = loaded.warnings[0]
     for key in ("memory", "skills", "mcp_servers", "auxiliary", "cron", "approvals", "compression"):
         assert f" {key}" in named
-    for key in ("terminal.docker_image", "platforms.telegram", "model.streaming", "display.skin"):
+    for key in ("terminal.docker_image", "platforms.telegram", "model.streaming", "display"):
         assert key in named
 
 

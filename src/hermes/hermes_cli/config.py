@@ -210,7 +210,7 @@ def _read(home: Path) -> tuple[dict[str, Any], LoadedSettings]:
     warnings += [*key_check.key_warnings(raw), *tools_config.toolset_warnings(raw)]
     if settings.gateway.multiplex_profiles:
         warnings.append(
-            "config.yaml: gateway.multiplex_profiles has no effect: this version serves one profile."
+            "config.yaml: gateway.multiplex_profiles has no effect: a server serves one profile."
         )
     loaded = LoadedSettings(
         settings=settings, home=home, warnings=tuple(warnings), environment=variables

@@ -7,7 +7,8 @@ _PARTS = """
     _config_version acp agents api_server approvals attachments auxiliary bedrock billing browser
     checkpoints claude_code clarify code_execution command_allowlist command_denylist compression
     computer_use context credential_pool_strategies cron curator dashboard database debug
-    delegation desktop discord email feishu file_read_max_chars goals group_sessions_per_user
+    delegation desktop discord display email feishu file_read_max_chars goals
+    group_sessions_per_user
     hermes_cloud homeassistant honcho hooks hooks_auto_accept human_delay image_gen kanban lm_studio
     logging lsp managed matrix mattermost max_concurrent_sessions mcp mcp_servers memory moa
     model_aliases model_catalog model_switch nemo_relay network nous onboarding openrouter
@@ -46,7 +47,7 @@ _KEYS = """
 ABSENT_KEYS = frozenset(_KEYS.split())
 """Single keys of such parts inside sections that this version has."""
 
-ABSENT_INSIDE = ("display.", "terminal.", "platforms.", "providers.", "fallback_providers.")
+ABSENT_INSIDE = ("terminal.", "platforms.", "providers.", "fallback_providers.")
 """Sections where every other key of the public agent is one for another part."""
 
 MEANT = {

@@ -190,12 +190,6 @@ class LocalSettings(Section):
     detect_servers: bool = True
 
 
-class DisplaySettings(Section):
-    """What the terminal chat shows."""
-
-    show_reasoning: bool = False
-
-
 class Settings(Section):
     """Everything that can be set."""
 
@@ -209,4 +203,3 @@ class Settings(Section):
     terminal: TerminalSettings = TerminalSettings()
     sessions: SessionSettings = SessionSettings()
     local: LocalSettings = LocalSettings()
-    display: DisplaySettings = DisplaySettings()
