@@ -37,6 +37,10 @@ _REPLY_TOKENS = 1024
 _TEMPERATURE = 0.2
 
 
+class _ProcessLostError(ProviderConnectionError):
+    """The process ended before the first delta of an answer, which so can be asked for again."""
+
+
 class LocalProvider:
     """A model of the catalogue in a process of its own; implements ``Provider``.
 
@@ -76,22 +80,32 @@ class LocalProvider:
 
     async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
         conversation = read_conversation(request.messages)
+        try:
+            async with aclosing(self._once(request, conversation)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        except _ProcessLostError as error:
+            again = Retrying(attempt=1, delay=0.0, code=error.code, message=error.message)
+        yield again
+        async with aclosing(self._once(request, conversation)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def _once(
+        self, request: ModelRequest, conversation: Conversation
+    ) -> AsyncGenerator[Delta]:
         started = False
-        for attempt in (1, 2):
-            async with self.child.lease() as address:
-                try:
-                    async with aclosing(self._answer(address, request, conversation)) as deltas:
-                        async for delta in deltas:
-                            started = True
-                            yield delta
-                    return
-                except (ProviderConnectionError, ProviderProtocolError) as error:
-                    if started or attempt == 2 or not await self.child.gone(address):
-                        raise
-                    again = Retrying(
-                        attempt=attempt, delay=0.0, code=error.code, message=error.message
-                    )
-            yield again
+        async with self.child.lease() as address:
+            try:
+                async with aclosing(self._answer(address, request, conversation)) as deltas:
+                    async for delta in deltas:
+                        started = True
+                        yield delta
+            except (ProviderConnectionError, ProviderProtocolError) as error:
+                if started or not await self.child.gone(address):
+                    raise
+                raise _ProcessLostError("The local model's process ended.") from error
 
     async def _answer(
         self, address: Address, request: ModelRequest, conversation: Conversation

@@ -40,9 +40,55 @@ class ChildPolicy:
     stable: float = 60.0
     command: tuple[str, ...] = WORKER_COMMAND
 
+    def pause(self, failures: int) -> float:
+        """Return how long to wait after so many failures in a row."""
+        return min(self.backoff * 2.0 ** (failures - 1), self.most_backoff)
+
 
 async def no_warming(_address: Address) -> None:
     """Leave a fresh process alone."""
+
+
+class _Presence:
+    """Where the model answers now, and those who wait for that."""
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+        self._up: asyncio.Future[Address] | None = None
+        self._down = asyncio.Event()
+
+    def address(self) -> asyncio.Future[Address]:
+        """Return what is, or will be, the address."""
+        if self._up is None:
+            self._up = asyncio.get_running_loop().create_future()
+        return self._up
+
+    def publish(self, worker: Worker) -> None:
+        self.worker = worker
+        self._down.clear()
+        self.address().set_result(worker.address)
+
+    def withdraw(self, worker: Worker) -> None:
+        """From here on those who ask wait for the next process."""
+        if self.worker is worker:
+            self.worker = self._up = None
+            self._down.set()
+
+    def refuse(self, error: LocalModelError) -> None:
+        """Disappoint those who wait."""
+        if self._up is not None and not self._up.done():
+            self._up.set_exception(error)
+            self._up.exception()  # nobody may be waiting
+        self._up = None
+
+    async def gone(self, address: Address) -> bool:
+        if self._serves(address):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._down.wait(), _NOTICE_SECONDS)
+        return not self._serves(address)
+
+    def _serves(self, address: Address) -> bool:
+        return self.worker is not None and self.worker.address == address
 
 
 class LocalChild:
@@ -63,18 +109,17 @@ class LocalChild:
         self._policy = policy or ChildPolicy()
         self._machine = machine
         self._wanted = asyncio.Event()
-        self._up: asyncio.Future[Address] | None = None
         self._task: asyncio.Task[None] | None = None
         self._leases = 0
         self._last_used = 0.0
         self._closed = False
-        self._worker: Worker | None = None
-        self._down = asyncio.Event()
+        self._presence = _Presence()
 
     @property
     def pid(self) -> int | None:
         """The id of the running process, ``None`` while there is none."""
-        return self._worker.pid if self._worker else None
+        worker = self._presence.worker
+        return worker.pid if worker else None
 
     def start(self) -> None:
         """Begin to bring the model up in the background; idempotent."""
@@ -103,36 +148,24 @@ class LocalChild:
 
     async def gone(self, address: Address) -> bool:
         """Whether the process at ``address`` has ended; waits a moment for that news."""
-        if self._serves(address):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._down.wait(), _NOTICE_SECONDS)
-        return not self._serves(address)
+        return await self._presence.gone(address)
 
     async def aclose(self) -> None:
         """End the process and wait until it is gone; idempotent."""
         self._closed = True
         if self._task is not None:
             self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-        self._refuse(
+            await asyncio.wait({self._task})
+        self._presence.refuse(
             LocalModelError("The local model has been shut down.", code="local_model_closed")
         )
-
-    def _serves(self, address: Address) -> bool:
-        return self._worker is not None and self._worker.address == address
 
     async def _address(self) -> Address:
         try:
             async with asyncio.timeout(self._policy.ready):
-                return await asyncio.shield(self._waiting())
+                return await asyncio.shield(self._presence.address())
         except TimeoutError as error:
             raise LocalModelError("The local model did not start in time.") from error
-
-    def _waiting(self) -> asyncio.Future[Address]:
-        if self._up is None:
-            self._up = asyncio.get_running_loop().create_future()
-        return self._up
 
     async def _supervise(self) -> None:
         failures = 0
@@ -146,14 +179,11 @@ class LocalChild:
                 failures = 1 if lasted else failures + 1
                 if error.code != LocalModelError.code or failures >= self._policy.attempts:
                     self._wanted.clear()
-                    self._refuse(error)
+                    self._presence.refuse(error)
                 if error.code == LocalModelError.code:
-                    await asyncio.sleep(self._pause(failures))
+                    await asyncio.sleep(self._policy.pause(failures))
             else:
                 failures = 0
-
-    def _pause(self, failures: int) -> float:
-        return min(self._policy.backoff * 2.0 ** (failures - 1), self._policy.most_backoff)
 
     async def _run(self) -> None:
         """Run one process until it has been idle for long enough.
@@ -167,24 +197,13 @@ class LocalChild:
             raise problem
         assert file is not None
         async with open_worker(self._policy.command, file, self._policy.ready) as worker:
-            self._publish(worker)
+            self._last_used = _now()
+            self._presence.publish(worker)
+            _log.info("local model %s is ready (pid %d)", self._weights.name, worker.pid)
             try:
                 await self._watch(worker)
             finally:
-                self._withdraw(worker)
-
-    def _publish(self, worker: Worker) -> None:
-        self._worker = worker
-        self._down.clear()
-        self._last_used = _now()
-        self._waiting().set_result(worker.address)
-        _log.info("local model %s is ready (pid %d)", self._weights.name, worker.pid)
-
-    def _withdraw(self, worker: Worker) -> None:
-        """From here on a lease finds no address and waits for the next process."""
-        if self._worker is worker:
-            self._worker = self._up = None
-            self._down.set()
+                self._presence.withdraw(worker)
 
     async def _watch(self, worker: Worker) -> None:
         async with asyncio.TaskGroup() as group:
@@ -195,7 +214,7 @@ class LocalChild:
                 await asyncio.wait({end}, timeout=left)
             if not end.done():
                 self._wanted.clear()
-                self._withdraw(worker)
+                self._presence.withdraw(worker)
                 end.cancel()
                 return
         how = end.result()
@@ -213,18 +232,12 @@ class LocalChild:
             return self._policy.idle
         return self._last_used + self._policy.idle - _now()
 
-    def _refuse(self, error: LocalModelError) -> None:
-        if self._up is not None and not self._up.done():
-            self._up.set_exception(error)
-            self._up.exception()  # known to the log already, should nobody wait
-        self._up = None
-
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Only ``aclose`` ends supervision; after a defect the next demand begins anew."""
         self._task = None
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("the local model's supervision failed", exc_info=error)
-            self._refuse(LocalModelError("The local model failed. The log says why."))
+            self._presence.refuse(LocalModelError("The local model failed. The log says why."))
 
 
 def _now() -> float:

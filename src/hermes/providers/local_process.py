@@ -104,17 +104,14 @@ async def _handshake(
         async with asyncio.timeout(ready_seconds):
             process.stdin.write(json.dumps(settings).encode() + b"\n")
             await process.stdin.drain()
-            line = await process.stdout.readline()
-        answer = json.loads(line) if line else {"error": "it ended at once"}
-    except TimeoutError:
-        answer = {"error": f"not ready after {ready_seconds:.0f} s"}
-    except (OSError, ValueError) as error:
-        answer = {"error": str(error)}
-    if "address" in answer:
+            answer = json.loads(await process.stdout.readline())
         return Address(base_url=answer["address"], key=key)
-    tail = await asyncio.to_thread(_tail, log)
-    _log.warning("the local model did not start: %s%s", answer["error"], tail)
-    raise LocalModelError("The local model did not start. The log says why.")
+    except TimeoutError:
+        why = f"it was not ready after {ready_seconds:.0f} s"
+    except (OSError, ValueError):  # the pipe broke or ended
+        why = "its process ended"
+    _log.warning("the local model did not start: %s%s", why, await asyncio.to_thread(_tail, log))
+    raise LocalModelError(f"The local model did not start: {why}. The log says more.")
 
 
 async def _end(process: subprocess.Process) -> None:

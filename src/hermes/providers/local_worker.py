@@ -1,9 +1,10 @@
 """The program of the local model's process: loads the weights and serves them on loopback.
 
 It takes one line of JSON on standard input (``weights``, ``key``, ``context``, ``threads``),
-answers with one on standard output (``address``, or ``error``) and ends when standard input
-closes, so that it cannot outlive its parent. The key travels by pipe and so is in no argument
-and no environment. Nothing of Hermes is imported: this file runs by its path.
+answers with one on standard output (``address``) and ends when standard input closes, so that it
+cannot outlive its parent; why it could not start stands on standard error. The key travels by
+pipe and so is in no argument and no environment. Nothing of Hermes is imported: this file runs by
+its path.
 """
 
 import importlib
@@ -29,15 +30,10 @@ def main() -> None:
     # OpenMP threads that spin for long at each barrier slow generation to a fifth beside one
     # other busy process. Read when the native library is loaded, which is below.
     os.putenv("GOMP_SPINCOUNT", _SHORT_SPIN)
-    try:
-        server = _serve(settings)
-        answer = {"address": server.listening_address}
-    except Exception as error:  # noqa: BLE001 - the edge of the process: the parent logs it
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    answers.write(json.dumps(answer) + "\n")
+    server = _serve(settings)
+    answers.write(json.dumps({"address": server.listening_address}) + "\n")
     answers.flush()
-    if "error" not in answer:
-        threading.Event().wait()
+    threading.Event().wait()
 
 
 def _serve(settings: dict[str, Any]) -> Any:

@@ -1,6 +1,6 @@
 """Speaks the protocol of the model's process without a model; run as a program.
 
-Its "weights" are JSON: ``start`` (``ok``, ``error``, ``die``, ``mute``, ``stubborn``) and
+Its "weights" are JSON: ``start`` (``ok``, ``babble``, ``die``, ``mute``, ``stubborn``) and
 ``answers``, used up in order over all starts. An answer has ``text`` (pieces), or ``status`` and
 ``body``; then ``crash`` ends the process and ``hold`` waits until the client hangs up. What
 happens is noted as lines of JSON in a file beside the weights.
@@ -74,8 +74,8 @@ start = script.get("start", "ok")
 note(started=os.getpid())
 if start == "die":
     sys.exit("something native went wrong")
-if start == "error":
-    say(error="ValueError: not a model")
+if start == "babble":
+    sys.stdout.write("loading...\n")
     sys.exit(0)
 if start != "mute":
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

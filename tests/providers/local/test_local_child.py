@@ -99,9 +99,12 @@ async def test_a_process_in_use_is_not_idle(
         assert not await child.gone(address)
 
 
-@pytest.mark.parametrize("start", ["die", "error"])
+@pytest.mark.parametrize("start", ["die", "babble"])
 async def test_a_process_that_never_gets_ready_is_given_up_after_some_attempts(
-    fake_model: Callable[..., FakeModel], policy: ChildPolicy, start: str
+    fake_model: Callable[..., FakeModel],
+    policy: ChildPolicy,
+    start: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     model = fake_model(start=start)
 
@@ -112,6 +115,7 @@ async def test_a_process_that_never_gets_ready_is_given_up_after_some_attempts(
 
     assert caught.value.code == "local_model_failed"
     assert len(model.pids) == policy.attempts
+    assert start != "die" or "something native went wrong" in caplog.text
 
 
 async def test_a_failure_is_tried_anew_on_the_next_demand(
@@ -201,7 +205,7 @@ async def test_closing_refuses_those_who_wait(
 
 
 async def test_a_failed_warming_does_no_harm(
-    fake_model: Callable[..., FakeModel], policy: ChildPolicy, caplog: pytest.LogCaptureFixture
+    fake_model: Callable[..., FakeModel], policy: ChildPolicy
 ) -> None:
     async def warm(_address: Address) -> None:
         raise LocalModelError("no")
