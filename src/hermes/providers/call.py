@@ -4,124 +4,55 @@ Nothing is tried twice here.
 """
 
 import asyncio
-import logging
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import NamedTuple
 
 import aiohttp
-import orjson
 
 from hermes.errors import (
+    EmptyAnswerError,
     ProviderError,
     ProviderProtocolError,
+    ProviderStatusError,
     ProviderTimeoutError,
 )
 from hermes.events import Delta, Finish
-from hermes.messages import ModelOptions, ModelRequest
-from hermes.providers.http import Transport, connection_error
-from hermes.providers.limits import Patience, is_reasoning_model, patience
+from hermes.messages import ModelRequest
+from hermes.providers.clock import Clock, LoopClock, Watch
+from hermes.providers.http import Transport, read_at_most, read_some
+from hermes.providers.limits import is_reasoning_model, patience
+from hermes.providers.progress import Progress
 from hermes.providers.registry import Endpoint
 from hermes.providers.urls import operation_url
+from hermes.providers.wires import WIRES, dump_body, merged_options, request_headers
 from hermes.sse import Decoder, Event, EventTooLargeError
-from hermes.wire import anthropic, openai_chat, openai_responses
 from hermes.wire.failures import status_error
 from hermes.wire.quirks import Quirks
 from hermes.wire.stream import StreamDecoderBase
 
-_log = logging.getLogger(__name__)
-
-_ERROR_BODY = 65_536
-_TRAILER_LIMIT = 3.0
-"""Seconds to wait for usage and the end mark once the model has said why it stopped."""
-
-_WHOLE_BODY = 64 * 2**20
+_ERROR_BODY = 2**16
+_ERROR_SECONDS = 10.0
+_ANSWER_BODY = 64 * 2**20
+_LINGER = 3.0
+"""Seconds to wait for usage and the closing marker after the model said why it stopped."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wire:
-    """How a protocol is spoken: its operation's path, its codec, its headers for a key."""
+class Attempt(NamedTuple):
+    """Which of how many calls at an endpoint this is; ``fresh`` takes a new connection."""
 
-    path: str
-    encode: Callable[[ModelRequest, Quirks], dict[str, Any]]
-    decoder: Callable[[str], StreamDecoderBase]
-    decode_answer: Callable[[bytes, str], list[Delta]]
-    key_headers: Callable[[str], Mapping[str, str]]
-
-
-def _bearer(key: str) -> Mapping[str, str]:
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
-def _anthropic_key(key: str) -> Mapping[str, str]:
-    return {"anthropic-version": "2023-06-01"} | ({"x-api-key": key} if key else {})
-
-
-WIRES: Mapping[str, Wire] = {
-    "openai_chat": Wire(
-        path="/chat/completions",
-        encode=openai_chat.encode_request,
-        decoder=openai_chat.StreamDecoder,
-        decode_answer=openai_chat.decode_answer,
-        key_headers=_bearer,
-    ),
-    "openai_responses": Wire(
-        path="/responses",
-        encode=openai_responses.encode_request,
-        decoder=openai_responses.StreamDecoder,
-        decode_answer=openai_responses.decode_answer,
-        key_headers=_bearer,
-    ),
-    "anthropic": Wire(
-        path="/messages",
-        encode=anthropic.encode_request,
-        decoder=anthropic.StreamDecoder,
-        decode_answer=anthropic.decode_answer,
-        key_headers=_anthropic_key,
-    ),
-}
-
-
-def request_headers(endpoint: Endpoint) -> dict[str, str]:
-    """Return the headers of every request to an endpoint; the operator's own win."""
-    return {
-        "Content-Type": "application/json",
-        "Accept-Encoding": "identity",
-        **WIRES[endpoint.protocol].key_headers(endpoint.api_key),
-        **endpoint.headers,
-    }
-
-
-def merged_options(upper: ModelOptions, lower: ModelOptions) -> ModelOptions:
-    """Return ``upper`` with what it leaves open taken from ``lower``."""
-    if lower == _NOTHING_SET:
-        return upper
-    values = {
-        name: getattr(lower, name) if getattr(upper, name) in (None, ()) else getattr(upper, name)
-        for name in ModelOptions.__dataclass_fields__
-        if name != "extra"
-    }
-    return ModelOptions(**values, extra={**lower.extra, **upper.extra})
-
-
-_NOTHING_SET = ModelOptions()
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What has come of a call, for the limits and for the log."""
-
-    started: float
-    last_content: float = 0.0
-    first_content: float = 0.0
-    received: int = 0
-    reads: int = 0
+    number: int = 1
+    of: int = 1
+    fresh: bool = False
 
 
 class Call:
-    """One call at one endpoint with what is known of the endpoint now."""
+    """One call at one endpoint with what is known of the endpoint now.
+
+    Raises:
+        ProviderProtocolError: ``unencodable_request``.
+    """
 
     def __init__(
         self,
@@ -130,150 +61,188 @@ class Call:
         quirks: Quirks,
         request: ModelRequest,
         *,
-        fresh: bool,
-        attempt: str = "1/1",
+        attempt: Attempt = Attempt(),  # noqa: B008 - immutable
+        clock: Clock | None = None,
     ) -> None:
         self._transport = transport
         self._endpoint = endpoint
         self._wire = WIRES[endpoint.protocol]
-        model = request.model or endpoint.model
-        self._model = model
+        self._attempt = attempt
+        self._model = model = request.model or endpoint.model
         self._streamed = request.stream
         options = merged_options(request.options, endpoint.options)
-        body = self._wire.encode(replace(request, model=model, options=options), quirks)
-        self._body = _dump(body)
-        self._fresh = fresh
-        self._attempt = attempt
+        whole = replace(request, model=model, options=options)
+        self._body = dump_body(self._wire.encode(whole, quirks))
         thinks = options.reasoning_effort != "none" and is_reasoning_model(model)
-        self._patience: Patience = patience(endpoint.limits, local=endpoint.local, reasoning=thinks)
-        self._request_id = ""
-        self._progress = _Progress(started=time.monotonic())
+        limits = patience(endpoint.limits, local=endpoint.local, reasoning=thinks)
+        self._stall = limits.stall
+        self._first = limits.first_content if request.stream else limits.whole_answer
+        self._clock = clock or LoopClock()
+        self._watch = Watch(self._clock)
+        self.progress = Progress(self._clock)
 
     @asynccontextmanager
     async def stream(self) -> AsyncGenerator[AsyncIterator[Delta]]:
-        """Send the request; give its deltas. Leaving early closes the connection.
+        """Send the request; give its deltas. Leaving early closes the connection at once.
 
         Raises:
-            ProviderError: of every kind but an empty answer.
+            ProviderError: of every kind.
         """
         async with aclosing(self._deltas()) as deltas:
             yield deltas
 
     async def _deltas(self) -> AsyncGenerator[Delta]:
-        limits = self._patience
-        first = limits.first_content if self._streamed else limits.whole_answer
-        self._progress.started = time.monotonic()
-        deadline = asyncio.get_running_loop().time() + first
+        try:
+            async with self._open() as response:
+                if self._streamed and response.content_type != "application/json":
+                    async with aclosing(self._read_stream(response)) as deltas:
+                        async for delta in deltas:
+                            yield delta
+                else:
+                    for delta in await self._read_whole(response):
+                        yield delta
+        except ProviderError as error:
+            self.progress.log_failure(self._endpoint.name, self._model, self._attempt, error)
+            raise
+        finally:
+            self._watch.stop()
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """Give an answer whose head is that of a model's; the watch runs from here on."""
         request = self._transport.request(
             "POST",
             operation_url(self._endpoint.base_url, self._wire.path),
             headers=request_headers(self._endpoint),
             body=self._body,
             connect=self._endpoint.limits.connect,
-            fresh=self._fresh,
+            fresh=self._attempt.fresh,
         )
+        watch = self._watch
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout(None) as limit:
+                watch.on_expiry = lambda: limit.reschedule(0)
+                watch.limit(self._first)
                 response = await request.__aenter__()
         except TimeoutError:
-            raise self._silent(first) from None
+            raise self._silence() from None
+        watch.on_expiry = response.close
         try:
-            self._request_id = response.headers.get("x-request-id", "")
-            if response.status != 200:
-                raise await self._refusal(response)
-            kind = response.content_type
-            if self._streamed and kind != "application/json":
-                if kind == "text/html":
-                    raise ProviderProtocolError(
-                        "The endpoint answered with a web page; base_url is not a model API."
-                    )
-                async for delta in self._read_stream(response, deadline):
-                    yield delta
-            else:
-                for delta in await self._read_whole(response, deadline):
-                    yield self._signed(delta)
-        except ProviderError as error:
-            self._log_failure(error)
-            raise
+            self.progress.answered(response.headers)
+            await self._check_head(response)
+            yield response
         finally:
             await request.__aexit__(None, None, None)
 
+    async def _check_head(self, response: aiohttp.ClientResponse) -> None:
+        if not 200 <= response.status < 300:
+            raise await self._refusal(response)
+        if response.content_type == "text/html":
+            error = ProviderProtocolError(
+                "The endpoint answered with a web page, not with a model's words; check base_url."
+            )
+            error.retryable = False
+            raise error
+
     async def _refusal(self, response: aiohttp.ClientResponse) -> ProviderError:
+        if response.status < 400:
+            return ProviderStatusError(
+                "The endpoint redirects to another address; set base_url to that one.",
+                status=response.status,
+                code="provider_request",
+            )
+        self._watch.limit(_ERROR_SECONDS)
         try:
-            async with asyncio.timeout(10.0):
-                body = await _read_at_most(response, _ERROR_BODY)
-        except (TimeoutError, aiohttp.ClientError, OSError):
-            body = b""
-        return status_error(response.status, response.headers, body)
+            body = await read_at_most(response, _ERROR_BODY)
+        except ProviderError:
+            body = b""  # The status says enough.
+        return status_error(response.status, response.headers, body[:_ERROR_BODY])
 
-    async def _read_whole(self, response: aiohttp.ClientResponse, deadline: float) -> list[Delta]:
+    async def _read_whole(self, response: aiohttp.ClientResponse) -> list[Delta]:
         try:
-            async with asyncio.timeout_at(deadline):
-                body = await _read_at_most(response, _WHOLE_BODY)
-        except TimeoutError:
-            raise self._silent(self._patience.whole_answer) from None
-        except (aiohttp.ClientError, OSError) as error:
-            raise connection_error(error) from error
-        return self._wire.decode_answer(body, self._endpoint.origin)
+            body = await read_at_most(response, _ANSWER_BODY)
+        except ProviderError:
+            if self._watch.expired:
+                raise self._silence() from None
+            raise
+        self.progress.read(len(body))
+        if len(body) > _ANSWER_BODY:
+            raise _too_large(f"The endpoint's answer is longer than {_ANSWER_BODY} bytes.")
+        if not body.strip():
+            raise EmptyAnswerError("The endpoint's answer is empty.")
+        return [self._signed(d) for d in self._wire.decode_answer(body, self._endpoint.origin)]
 
-    async def _read_stream(
-        self, response: aiohttp.ClientResponse, deadline: float
-    ) -> AsyncIterator[Delta]:
+    async def _read_stream(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Delta]:
         decoder = self._wire.decoder(self._endpoint.origin)
         frames = Decoder()
-        progress = self._progress
-        loop = asyncio.get_running_loop()
+        watch = self._watch
+        lingers = False
         while not decoder.done:
-            chunk = await self._read(response, decoder, deadline)
+            chunk = await self._read(response, decoder)
             if not chunk:
                 break
-            progress.received += len(chunk)
-            progress.reads += 1
+            self.progress.read(len(chunk))
             deltas = decoder.feed(_events(frames, chunk))
             if deltas:
-                progress.last_content = time.monotonic()
-                progress.first_content = progress.first_content or progress.last_content
+                self.progress.content()
+                watch.hold()
                 for delta in deltas:
                     yield delta
-                deadline = loop.time() + self._patience.stall
-            if decoder.finished:
-                deadline = loop.time() + _TRAILER_LIMIT
-        for delta in self._closing(decoder, frames):
-            yield self._signed(delta)
-        self._transport.keep(response)
-
-    def _closing(self, decoder: StreamDecoderBase, frames: Decoder) -> list[Delta]:
-        """Return what a stream that has ended still holds, its ``Finish`` last."""
+            if decoder.finished and not lingers:
+                lingers = True
+                watch.limit(_LINGER)
+            elif deltas:
+                watch.limit(self._stall)
         if not decoder.has_content and frames.leftover.lstrip()[:1] == b"{":
             # A JSON answer, most often an error, that came as an event stream.
-            return self._wire.decode_answer(frames.leftover, self._endpoint.origin)
-        last = None if decoder.done else frames.pending()
-        return [*(decoder.feed((last,)) if last is not None else ()), *decoder.finish()]
+            closing = self._wire.decode_answer(frames.leftover, self._endpoint.origin)
+        else:
+            for delta in self._rest(decoder, frames):
+                yield delta
+            closing = decoder.finish()
+        self._transport.keep(response)
+        for delta in closing:
+            yield self._signed(delta)
 
-    async def _read(
-        self, response: aiohttp.ClientResponse, decoder: StreamDecoderBase, deadline: float
-    ) -> bytes:
+    async def _read(self, response: aiohttp.ClientResponse, decoder: StreamDecoderBase) -> bytes:
         """Return the next bytes, none at the end; a break after the model's end is an end."""
         try:
-            async with asyncio.timeout_at(deadline):
-                return await response.content.readany()
-        except TimeoutError:
+            return await read_some(response)
+        except ProviderError:
             if decoder.finished:
                 return b""
-            if decoder.has_content:
-                raise ProviderTimeoutError(
-                    f"The model sent nothing more for {self._patience.stall:g} s.",
-                    code="provider_stalled",
-                ) from None
-            raise self._silent(self._patience.first_content) from None
-        except (aiohttp.ClientError, OSError) as error:
-            if decoder.finished:
-                return b""
-            raise connection_error(error) from error
+            if self._watch.expired:
+                raise self._silence(decoder) from None
+            raise
 
-    def _silent(self, seconds: float) -> ProviderTimeoutError:
+    def _rest(self, decoder: StreamDecoderBase, frames: Decoder) -> list[Delta]:
+        """Return the deltas of an unterminated last event; refuse a stream of nothing."""
+        deltas: list[Delta] = []
+        if not decoder.done:
+            try:
+                last = frames.pending()
+            except EventTooLargeError as error:
+                raise _too_large(error.message) from None
+            deltas = decoder.feed((last,)) if last is not None else []
+        if not decoder.has_content and not decoder.finished:
+            raise EmptyAnswerError("The endpoint closed its answer before the first word.")
+        return deltas
+
+    def _silence(self, decoder: StreamDecoderBase | None = None) -> ProviderError:
+        """Return the error for a limit that has passed."""
+        if decoder is not None and decoder.has_content:
+            return ProviderTimeoutError(
+                f"The model stalled: it sent nothing more for {self._stall:g} s (stall limit).",
+                code="provider_stalled",
+            )
+        if self.progress.received:
+            return ProviderTimeoutError(
+                f"The model stalled: the endpoint kept the connection alive for {self._first:g} s "
+                "without a word (limit for the first content).",
+                code="provider_stalled",
+            )
         return ProviderTimeoutError(
-            f"The model did not begin its answer within {seconds:g} s.", code="provider_timeout"
+            f"The endpoint was silent for {self._first:g} s (limit for the first content)."
         )
 
     def _signed(self, delta: Delta) -> Delta:
@@ -281,58 +250,17 @@ class Call:
             return replace(delta, model=delta.model or self._model, origin=self._endpoint.origin)
         return delta
 
-    def _log_failure(self, error: ProviderError) -> None:
-        progress = self._progress
-        now = time.monotonic()
-        waited = progress.first_content - progress.started if progress.first_content else -1.0
-        _log.warning(
-            "model call failed: endpoint=%s model=%s attempt=%s code=%s cause=%s bytes=%d reads=%d "
-            "elapsed=%.3fs first_content=%.3fs request_id=%s",
-            self._endpoint.name,
-            self._model,
-            self._attempt,
-            error.code,
-            _causes(error),
-            progress.received,
-            progress.reads,
-            now - progress.started,
-            waited,
-            self._request_id or "-",
-        )
-
 
 def _events(frames: Decoder, chunk: bytes) -> list[Event]:
     try:
         return frames.feed(chunk)
     except EventTooLargeError as error:
-        raise ProviderProtocolError(
-            f"The endpoint sent an event that is too large: {error.message}",
-            code="event_too_large",
-        ) from None
+        raise _too_large(error.message) from None
 
 
-async def _read_at_most(response: aiohttp.ClientResponse, limit: int) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while size < limit and (piece := await response.content.readany()):
-        pieces.append(piece)
-        size += len(piece)
-    return b"".join(pieces)[:limit]
-
-
-def _dump(body: dict[str, Any]) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError as error:
-        raise ProviderProtocolError(
-            f"The conversation cannot be sent as JSON: {error}", code="unencodable_request"
-        ) from None
-
-
-def _causes(error: BaseException) -> str:
-    names: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None and len(names) < 6:
-        names.append(type(cause).__name__)
-        cause = cause.__cause__
-    return "<".join(names)
+def _too_large(message: str) -> ProviderProtocolError:
+    error = ProviderProtocolError(
+        f"The endpoint sent more at once than is taken: {message}", code="event_too_large"
+    )
+    error.retryable = False
+    return error

@@ -5,15 +5,15 @@ Nothing is kept; who asks often keeps the answer.
 
 import asyncio
 
-import aiohttp
-
 from hermes.errors import ProviderProtocolError, ProviderTimeoutError
-from hermes.providers.call import request_headers
-from hermes.providers.http import Transport, connection_error
+from hermes.providers.http import Transport, read_at_most
 from hermes.providers.registry import Endpoint
 from hermes.providers.urls import operation_url
+from hermes.providers.wires import request_headers
 from hermes.wire.failures import status_error
 from hermes.wire.jsonvalue import as_list, as_object, as_text, parse
+
+_MAX_LIST = 16 * 2**20
 
 
 async def list_models(
@@ -34,15 +34,13 @@ async def list_models(
                 connect=min(limit, endpoint.limits.connect),
             ) as response,
         ):
-            body = await response.read()
+            body = await read_at_most(response, _MAX_LIST)
             if response.status != 200:
                 raise status_error(response.status, response.headers, body)
     except TimeoutError:
         raise ProviderTimeoutError(
             f"{endpoint.name} did not list its models within {limit:g} s."
         ) from None
-    except (aiohttp.ClientError, OSError) as error:
-        raise connection_error(error) from error
     answer = parse(body)
     entries = as_list(as_object(answer).get("data")) or as_list(as_object(answer).get("models"))
     names = [as_text(as_object(item).get("id") or as_object(item).get("name")) for item in entries]

@@ -6,64 +6,56 @@ One physical call is ``call``'s; whether a failure is worth another try is ``ret
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
-from dataclasses import replace
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
 
-from hermes.errors import ProviderError, ProviderStatusError, ProviderTimeoutError
+from hermes.errors import ProviderError, ProviderStatusError
 from hermes.events import Delta, Retrying
 from hermes.messages import ModelRequest
-from hermes.providers.call import Call
+from hermes.providers.call import Attempt, Call
 from hermes.providers.catalogue import list_models
+from hermes.providers.clock import Clock, LoopClock
 from hermes.providers.http import Transport
+from hermes.providers.memory import EndpointState
 from hermes.providers.registry import Endpoint
-from hermes.providers.retry import RetryPolicy
-from hermes.wire.quirks import learn
+from hermes.providers.retry import Decision, RetryPolicy
+from hermes.wire.quirks import Quirks, learn
 
 _log = logging.getLogger(__name__)
 
 _MAX_LESSONS = 8
-_STALLS_TO_REST = 5
-_REST = 30.0
-"""Seconds for which an endpoint that stalled again and again comes after its fallbacks."""
 
 
-class _Slot:
-    """An endpoint with what this process has learned of it."""
+@dataclass(slots=True, kw_only=True)
+class _Leg:
+    """One endpoint's part in one call of the chain."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        self.quirks = endpoint.quirks
-        self._stalls = 0
-        self._rests_until = 0.0
-        limit = endpoint.limits.max_concurrent
-        self.gate: AbstractAsyncContextManager[object] = (
-            asyncio.Semaphore(limit) if limit else nullcontext()
-        )
+    endpoint: Endpoint
+    request: ModelRequest
+    state: EndpointState
+    quirks: Quirks = field(init=False)
+    tries: int = 0
+    lessons: int = 0
+    delivered: bool = False
 
-    def rests(self, now: float) -> bool:
-        return now < self._rests_until
+    def __post_init__(self) -> None:
+        self.quirks = self.state.quirks
 
     def learned(self, error: ProviderError) -> bool:
         """Whether the refusal taught something that makes another try worth it."""
-        if not isinstance(error, ProviderStatusError):
+        if not isinstance(error, ProviderStatusError) or self.lessons >= _MAX_LESSONS:
             return False
         lesson = learn(self.quirks, error)
         if lesson is None:
             return False
-        _log.info("endpoint %s: learned from %s", self.endpoint.name, error.code)
+        self.lessons += 1
         self.quirks = lesson
+        if error.code != "invalid_signature":
+            # That one is about this conversation; the rest holds for the endpoint and model.
+            self.state.quirks = lesson
+        name = self.endpoint.name
+        _log.info("endpoint %s: learned from %s %s", name, error.code, error.parameter)
         return True
-
-    def failed(self, error: ProviderError, now: float) -> None:
-        if isinstance(error, ProviderTimeoutError):
-            self._stalls += 1
-            if self._stalls >= _STALLS_TO_REST:
-                self._rests_until = now + _REST
-                self._stalls = 0
-
-    def delivered(self) -> None:
-        self._stalls = 0
-        self._rests_until = 0.0
 
 
 class ProviderChain:
@@ -81,18 +73,20 @@ class ProviderChain:
         *,
         policy: RetryPolicy | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Clock | None = None,
     ) -> None:
-        self._slots = [_Slot(endpoint) for endpoint in endpoints]
+        self._endpoints = tuple(endpoints)
         self._transport = transport
         self._policy = policy or RetryPolicy()
         self._sleep = sleep
+        self._clock = clock or LoopClock()
 
     @asynccontextmanager
     async def stream(self, request: ModelRequest) -> AsyncGenerator[AsyncIterator[Delta]]:
         """Make one model call at the first endpoint that answers.
 
         Raises:
-            ProviderError: of the last endpoint that was tried.
+            ProviderError: of the endpoint that was tried last; its message tells of all.
         """
         async with aclosing(self._deltas(request)) as deltas:
             yield deltas
@@ -100,83 +94,117 @@ class ProviderChain:
     async def aclose(self) -> None:
         """Release nothing: the transport belongs to whoever opened it."""
 
-    def _candidates(self) -> list[_Slot]:
-        now = asyncio.get_running_loop().time()
-        ready = [slot for slot in self._slots if not slot.rests(now)]
-        return ready + [slot for slot in self._slots if slot.rests(now)]
+    def _legs(self, request: ModelRequest) -> list[_Leg]:
+        """The endpoints in the order to try them: those that rest come last."""
+        legs: list[_Leg] = []
+        for number, endpoint in enumerate(self._endpoints):
+            # The model was asked of the first endpoint; a fallback answers with its own.
+            model = endpoint.model or request.model if number else request.model or endpoint.model
+            state = self._transport.memory.state(endpoint, model)
+            asked = request if model == request.model else replace(request, model=model)
+            legs.append(_Leg(endpoint=endpoint, request=asked, state=state))
+        if len(legs) > 1:
+            now = self._clock.now()
+            legs.sort(key=lambda leg: leg.state.rests(now))
+        return legs
 
     async def _deltas(self, request: ModelRequest) -> AsyncGenerator[Delta]:
-        candidates = self._candidates()
-        total = 0
-        for number, slot in enumerate(candidates):
-            following = candidates[number + 1] if number + 1 < len(candidates) else None
-            tries = lessons = 0
-            while True:
-                total += 1
-                tries += 1
-                delivered = False
-                try:
-                    async with aclosing(self._call(slot, request, total, tries)) as deltas:
-                        async for delta in deltas:
-                            delivered = True
-                            yield delta
-                    slot.delivered()
-                    return
-                except ProviderError as error:
-                    if delivered:
-                        raise
-                    failure = error
-                slot.failed(failure, asyncio.get_running_loop().time())
-                if lessons < _MAX_LESSONS and slot.learned(failure):
-                    lessons += 1
-                    tries -= 1
-                    continue
-                decision = self._policy.decide(failure, tries=tries, has_next=following is not None)
-                if decision.action == "stop":
-                    raise failure
-                goal = slot if decision.action == "again" or following is None else following
-                yield _notice(failure, total, decision.delay, goal)
-                if decision.action == "next":
-                    break
+        legs = self._legs(request)
+        failures: list[tuple[str, ProviderError]] = []
+        number = total = 0
+        while True:
+            leg = legs[number]
+            total += 1
+            try:
+                async with aclosing(self._call(leg, fresh=total > 1)) as deltas:
+                    async for delta in deltas:
+                        yield delta
+                return
+            except ProviderError as error:
+                if leg.delivered:
+                    raise
+                failure = error
+            if leg.learned(failure):
+                continue
+            following = _following(legs, number, failure)
+            decision = self._decide(leg, failure, has_next=following > number)
+            if decision.action != "again":
+                failures.append((leg.endpoint.name, failure))
+            if decision.action == "stop":
+                raise _told(failures)
+            number = following if decision.action == "next" else number
+            yield _notice(failure, total, decision.delay, legs[number].endpoint)
+            if decision.delay:
                 await self._sleep(decision.delay)
 
-    async def _call(
-        self, slot: _Slot, request: ModelRequest, total: int, tries: int
-    ) -> AsyncGenerator[Delta]:
-        if slot is not self._slots[0]:
-            # The model was asked of the first endpoint; a fallback answers with its own.
-            request = replace(request, model="")
-        async with slot.gate:
-            if not (request.model or slot.endpoint.model):
-                request = replace(request, model=await self._first_model(slot.endpoint))
+    def _decide(self, leg: _Leg, failure: ProviderError, *, has_next: bool) -> Decision:
+        leg.tries += 1
+        decision = self._policy.decide(failure, tries=leg.tries, has_next=has_next)
+        if decision.action != "again":
+            leg.state.gave_up(failure, self._clock.now())
+        return decision
+
+    async def _call(self, leg: _Leg, *, fresh: bool) -> AsyncGenerator[Delta]:
+        async with leg.state.gate:
+            request = leg.request
+            if not request.model:
+                request = replace(request, model=await self._found_model(leg))
+            attempt = Attempt(leg.tries + 1, self._policy.attempts, fresh)
             call = Call(
                 self._transport,
-                slot.endpoint,
-                slot.quirks,
+                leg.endpoint,
+                leg.quirks,
                 request,
-                fresh=total > 1,
-                attempt=f"{tries}/{self._policy.attempts}",
+                attempt=attempt,
+                clock=self._clock,
             )
             async with call.stream() as deltas:
                 async for delta in deltas:
+                    if not leg.delivered:
+                        leg.delivered = True
+                        leg.state.delivered()
                     yield delta
 
-    async def _first_model(self, endpoint: Endpoint) -> str:
-        models = await list_models(self._transport, endpoint)
-        if not models:
-            raise ProviderStatusError(
-                f"{endpoint.name} lists no model; load one, or set model.default.",
-                status=404,
-                code="not_found",
-            )
-        return models[0]
+    async def _found_model(self, leg: _Leg) -> str:
+        """The first model that the endpoint lists, asked for once."""
+        if not leg.state.found_model:
+            models = await list_models(self._transport, leg.endpoint)
+            if not models:
+                raise ProviderStatusError(
+                    f"{leg.endpoint.name} lists no model; load one, or set model.default.",
+                    status=404,
+                    code="not_found",
+                )
+            leg.state.found_model = models[0]
+        return leg.state.found_model
 
 
-def _notice(failure: ProviderError, attempt: int, delay: float, goal: _Slot) -> Retrying:
+def _following(legs: Sequence[_Leg], number: int, failure: ProviderError) -> int:
+    """The place of the endpoint to try after this one, or ``number`` if there is none.
+
+    A conversation that is too long goes only to an endpoint known to take more.
+    """
+    for place in range(number + 1, len(legs)):
+        more = legs[place].endpoint.context_length > legs[number].endpoint.context_length > 0
+        if more or failure.code != "context_length_exceeded":
+            return place
+    return number
+
+
+def _told(failures: Sequence[tuple[str, ProviderError]]) -> ProviderError:
+    """Return the last failure, its message telling of the others too."""
+    failure = failures[-1][1]
+    if len(failures) > 1:
+        causes = "; ".join(f"{name}: {error.message}" for name, error in failures)
+        failure.args = (f"No endpoint gave an answer. {causes}",)
+    return failure
+
+
+def _notice(failure: ProviderError, attempt: int, delay: float, goal: Endpoint) -> Retrying:
     return Retrying(
         attempt=attempt,
         delay=delay,
         code=failure.code,
         message=failure.message,
-        endpoint=goal.endpoint.name,
+        endpoint=goal.name,
     )

@@ -4,14 +4,21 @@ Calls that delivered content never come here.
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from hermes.errors import ProviderError, ProviderStatusError
+from hermes.errors import (
+    EmptyAnswerError,
+    ProviderConnectionError,
+    ProviderError,
+    ProviderProtocolError,
+    ProviderStatusError,
+    ProviderTimeoutError,
+)
 
-_OVERLOADED = frozenset({"overloaded"})
-_ELSEWHERE = frozenset({"rate_limited", "overloaded"})
-_FINAL = frozenset({"context_length_exceeded", "content_filter", "unencodable_request"})
+_BUSY = frozenset({"rate_limited", "overloaded"})
+_FINAL = frozenset({"content_filter", "unencodable_request"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +33,15 @@ class Decision:
 class RetryPolicy:
     """The rules, in seconds.
 
-    ``attempts`` calls at most go to one endpoint. Waits double from ``base`` up to ``ceiling``
-    with up to a quarter taken off by chance. A ``Retry-After`` is honoured up to
-    ``longest_wait``; a longer one means that the endpoint will not serve this turn.
+    ``attempts`` calls at most go to one endpoint; a silent one, which costs its whole limit
+    each time, is given two. Where another endpoint stands ready, a busy one is given two
+    and a silent one is left at once.
+
+    A broken connection is tried again at once, the first time. Other waits double from ``base``
+    up to ``ceiling``; a rate limit without a hint waits four times as long. ``Retry-After`` is
+    honoured up to ``longest_wait``; a longer one means that the endpoint will not serve this
+    turn. ``patience_with_fallback`` bounds every wait where another endpoint stands ready.
+    ``chance`` gives numbers from 0 to 1 that spread the waits.
     """
 
     attempts: int = 3
@@ -36,6 +49,7 @@ class RetryPolicy:
     ceiling: float = 20.0
     longest_wait: float = 60.0
     patience_with_fallback: float = 5.0
+    chance: Callable[[], float] = random.random
 
     def decide(self, error: ProviderError, *, tries: int, has_next: bool) -> Decision:
         """Judge a failure after ``tries`` calls at this endpoint."""
@@ -49,11 +63,22 @@ class RetryPolicy:
         return leave if delay > longest else Decision(action="again", delay=delay)
 
     def _attempts(self, error: ProviderError, *, has_next: bool) -> int:
-        # Another endpoint is ready: one quick try more is all that a busy one is worth.
-        return min(2, self.attempts) if has_next and error.code in _ELSEWHERE else self.attempts
+        if isinstance(error, ProviderTimeoutError):
+            return 1 if has_next else min(2, self.attempts)
+        return min(2, self.attempts) if has_next and error.code in _BUSY else self.attempts
 
     def _delay(self, error: ProviderError, tries: int) -> float:
-        if isinstance(error, ProviderStatusError) and error.retry_after is not None:
-            return max(0.0, error.retry_after)
-        wait = min(self.ceiling, self.base * 2.0 ** (tries - 1))
-        return wait * random.uniform(0.75, 1.0)  # noqa: S311 - spread, not secrecy
+        if isinstance(error, ProviderStatusError):
+            if error.retry_after is not None:
+                return error.retry_after
+            if error.code == "rate_limited":
+                return self._spread(self.base * 4.0**tries)
+        elif tries == 1 and isinstance(
+            error, ProviderConnectionError | ProviderProtocolError | EmptyAnswerError
+        ):
+            return 0.0
+        return self._spread(self.base * 2.0 ** (tries - 1))
+
+    def _spread(self, wait: float) -> float:
+        """Take up to a quarter off, so that many callers do not come back together."""
+        return min(self.ceiling, wait) * (1.0 - self.chance() / 4)
