@@ -134,8 +134,7 @@ class ProviderChain:
                 raise _told(failures)
             number = following if decision.action == "next" else number
             yield _notice(failure, total, decision.delay, legs[number].endpoint)
-            if decision.delay:
-                await self._sleep(decision.delay)
+            await self._sleep(decision.delay)
 
     def _decide(self, leg: _Leg, failure: ProviderError, *, has_next: bool) -> Decision:
         leg.tries += 1
