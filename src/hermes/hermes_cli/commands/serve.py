@@ -3,14 +3,13 @@
 What is served, and how it ends, is ``gateway.server``'s.
 """
 
-import asyncio
 import logging
 import sys
 
 import click
 
 from hermes.errors import ConfigError
-from hermes.hermes_cli import auth, config
+from hermes.hermes_cli import auth, config, event_loop
 from hermes.hermes_cli.config import LoadedSettings
 
 
@@ -72,12 +71,4 @@ def _run(loaded: LoadedSettings) -> None:
         click.echo(f"Key: API_SERVER_KEY in {loaded.home / '.env'}, ends in …{key[-4:]}.")
         click.echo("Stop with Ctrl-C.")
 
-    _runner()(server.serve(loaded, say=say, announce=announce))
-
-
-def _runner():  # noqa: ANN202 - the two runners share no named type
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.run
-    return uvloop.run
+    event_loop.run(server.serve(loaded, say=say, announce=announce))
