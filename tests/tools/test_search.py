@@ -228,7 +228,7 @@ def _wait_for_a_child() -> None:
 
 def _match(**changes: object) -> str:
     data = {
-        "path": {"text": "/work/src/a.py"},
+        "path": {"text": "/srv/src/a.py"},
         "lines": {"text": "äö alpha\n"},
         "line_number": 7,
         "absolute_offset": 0,
@@ -243,9 +243,9 @@ def test_the_output_of_ripgrep_is_read() -> None:
     assert read_ripgrep(_match(), root) == Finding(
         path="src/a.py", line=7, text="äö alpha", start=3
     )
-    assert read_ripgrep(_match(), Path("/work/src/a.py")) == Finding(
+    assert read_ripgrep(_match(), Path("/srv/src/a.py")) == Finding(
         path="a.py", line=7, text="äö alpha", start=3
     )
     assert read_ripgrep(_match(lines={"bytes": "/w=="}), root) is None
-    assert read_ripgrep('{"type":"begin","data":{"path":{"text":"/work/a"}}}', root) is None
+    assert read_ripgrep('{"type":"begin","data":{"path":{"text":"/srv/a"}}}', root) is None
     assert read_ripgrep('{"type":"summary","data":{}}', root) is None

@@ -72,7 +72,29 @@ async def run_turn(
     turn = _Turn(request, execution, sink, control)
     control.bind()
     sink.emit(TurnStarted(turn_id=request.turn_id, session_id=request.session_id))
+    try:
+        result, interruption = await _held(turn, request.user, conversation, control)
+    except HermesError as error:
+        _log.warning("the conversation could not be used: %s", error.message)
+        result, interruption = turn.ended(error), None
+    except Exception:  # noqa: BLE001 - the edge of a turn, which always ends truly
+        _log.exception("the conversation could not be used")
+        unstored = TurnError("The conversation could not be stored; see the server's log.")
+        result, interruption = turn.ended(unstored), None
+    absorbed = control.absorb_cancel()
+    control.release()
+    sink.emit(_terminal(result))
+    if interruption is not None and not absorbed:
+        raise interruption
+    return result
+
+
+async def _held(
+    turn: "_Turn", user: Message, conversation: Conversation, control: TurnControl
+) -> tuple[TurnResult, asyncio.CancelledError | None]:
+    """Run the turn while its conversation is held, and store it; also say what interrupted it."""
     interruption: asyncio.CancelledError | None = None
+    result: TurnResult | None = None
     try:
         if control.cancel_requested:
             raise asyncio.CancelledError
@@ -81,34 +103,12 @@ async def run_turn(
                 result = await turn.run(history)
             except asyncio.CancelledError as error:
                 interruption = error
-                result = turn.ended(TurnCancelled("The turn was stopped."), "cancelled")
-            try:
-                await finish_despite_cancel(
-                    conversation.commit(request.user, result), limit=_COMMIT_LIMIT
-                )
-            except asyncio.CancelledError as error:
-                # Too late to stop anything: the turn had ended and is stored.
-                interruption = error
+                result = turn.stopped()
+            await finish_despite_cancel(conversation.commit(user, result), limit=_COMMIT_LIMIT)
     except asyncio.CancelledError as error:
+        # Before the turn began, or too late to stop it: then it has ended and is stored.
         interruption = error
-        result = turn.ended(TurnCancelled("The turn was stopped."), "cancelled")
-    except Exception as error:  # noqa: BLE001 - the edge of a turn, which always ends truly
-        result = turn.ended(_storage_error(error), "failed")
-    finally:
-        absorbed = control.absorb_cancel()
-        control.release()
-    sink.emit(_terminal(result))
-    if interruption is not None and not absorbed:
-        raise interruption
-    return result
-
-
-def _storage_error(error: Exception) -> HermesError:
-    if isinstance(error, HermesError):
-        _log.warning("the conversation could not be used: %s", error.message)
-        return error
-    _log.error("the conversation could not be used", exc_info=error)
-    return TurnError("The conversation could not be stored; see the server's log.")
+    return result or turn.stopped(), interruption
 
 
 def _terminal(result: TurnResult) -> TurnEvent:
@@ -147,9 +147,10 @@ class _Turn:
         try:
             async with limit:
                 return await self._loop(history)
-        except TimeoutError as error:
+        except TimeoutError:
             if not limit.expired():
-                return self._defect(error)
+                _log.exception("turn %s failed", self._request.turn_id)
+                return self._defect()
             return self.ended(
                 TurnError(
                     f"The turn used its {self._request.budget.seconds:g} seconds before it was "
@@ -159,11 +160,11 @@ class _Turn:
             )
         except HermesError as error:
             return self.ended(error)
-        except Exception as error:  # noqa: BLE001 - the edge of a turn, which always ends truly
-            return self._defect(error)
+        except Exception:  # noqa: BLE001 - the edge of a turn, which always ends truly
+            _log.exception("turn %s failed", self._request.turn_id)
+            return self._defect()
 
-    def _defect(self, error: Exception) -> TurnResult:
-        _log.error("turn %s failed", self._request.turn_id, exc_info=error)
+    def _defect(self) -> TurnResult:
         return self.ended(
             TurnError(
                 "The turn failed for an internal reason; see the server's log.",
@@ -281,6 +282,10 @@ class _Turn:
                 "Try again, or choose another model."
             )
         return [text_message("assistant", "…"), text_message("user", _NUDGE)]
+
+    def stopped(self) -> TurnResult:
+        """Return the result of a turn that was cancelled."""
+        return self.ended(TurnCancelled("The turn was stopped."), "cancelled")
 
     def ended(self, error: HermesError, status: TurnStatus = "failed") -> TurnResult:
         """Return the result of a turn that did not come to its answer; what was shown is kept."""

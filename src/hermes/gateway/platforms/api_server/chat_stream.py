@@ -5,6 +5,7 @@ What runs the turn, and what becomes of it, is known only through its events and
 
 import asyncio
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import orjson
 from aiohttp import web
 
 from hermes.agent.cancel import TurnControl
+from hermes.errors import HermesError
 from hermes.events import (
     ReasoningDelta,
     TextDelta,
@@ -27,6 +29,8 @@ from hermes.gateway.platforms.api_server.host import Host
 from hermes.gateway.platforms.api_server.middleware import stream_headers
 from hermes.gateway.platforms.api_server.parse import ChatRequest
 from hermes.redaction import redact
+
+_log = logging.getLogger(__name__)
 
 _LABEL_LENGTH = 80
 _HOLD = 0.1
@@ -296,7 +300,10 @@ async def _ending(task: asyncio.Future[Any]) -> Ending:
         if not task.cancelled():
             raise
         return failure(asyncio.CancelledError())
-    except Exception as error:  # noqa: BLE001 - the agent logged it; the client gets the truth
+    except HermesError as error:
+        return failure(error)
+    except Exception as error:  # noqa: BLE001 - the edge of a stream: its client gets the truth
+        _log.exception("a chat stream's turn failed")
         return failure(error)
     return ending(result, counts)
 
