@@ -127,19 +127,6 @@ async def test_a_stream_cut_without_its_end_is_no_answer(scripted_http: Scripted
     assert caught.value.code == "provider_incomplete"
 
 
-async def test_cut_at_each_byte_text_is_whole_or_a_failure_and_never_doubled(
-    scripted_http: ScriptedHttp,
-) -> None:
-    raw = b"".join(chat_events(("Hé", "llo")))
-    scripted_http.default = lambda _r: chat("Hé", "llo")
-    async with chain_over(served_by(scripted_http)) as chain:
-        for cut in range(len(raw)):
-            scripted_http.script([head(), *([chunk(raw[:cut])] if cut else []), Fault.CLOSE])
-            seen: list[Any] = []
-            failed = await into(seen, chain)
-            assert text_of(seen) in (("Hé", "Héllo") if failed else ("Héllo",))
-
-
 async def into(seen: list[Any], chain: Any) -> str:
     """Gather what a call delivers; return the code of its failure, "" without one."""
     try:

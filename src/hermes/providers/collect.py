@@ -3,6 +3,7 @@
 Nothing is judged here: an answer without parts is a message without parts.
 """
 
+from collections.abc import AsyncIterable
 from dataclasses import dataclass, field
 
 from hermes.events import Delta, Finish, FinishReason, ReasoningDelta, TextDelta, ToolCallDelta
@@ -110,3 +111,15 @@ class Collector:
             usage=finish.usage,
             model=finish.model,
         )
+
+
+async def collect(deltas: AsyncIterable[Delta]) -> Answer:
+    """Return what a whole stream of deltas stands for.
+
+    Raises:
+        ProviderError: as the stream.
+    """
+    collector = Collector()
+    async for delta in deltas:
+        collector.add(delta)
+    return collector.answer()

@@ -72,7 +72,7 @@ class RetryPolicy:
             if error.retry_after is not None:
                 return error.retry_after
             if error.code == "rate_limited":
-                return self._spread(self.base * 4.0**tries)
+                return self._spread(self.base * 2.0 ** (tries + 1))
         elif tries == 1 and isinstance(
             error, ProviderConnectionError | ProviderProtocolError | EmptyAnswerError
         ):
