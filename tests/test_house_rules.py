@@ -1,6 +1,7 @@
 """The project keeps its house rules, and each rule can fail."""
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ TEXT_RULES = (texts.registry_host, texts.workplace_path)
 BINARY = {".gguf", ".gz", ".ico", ".jpg", ".png", ".wav", ".webp", ".woff2", ".zip"}
 
 
-def all_findings() -> list[Finding]:
+@cache
+def all_findings() -> tuple[Finding, ...]:
     """Every breach in the project, allowed or not."""
     found: list[Finding] = []
     for rule in SOURCE_RULES:
@@ -57,7 +59,7 @@ def all_findings() -> list[Finding]:
         if Path(path).suffix not in BINARY:
             text = (ROOT / path).read_text(encoding="utf-8")
             found += [finding for rule in TEXT_RULES for finding in rule(path, text)]
-    return found
+    return tuple(found)
 
 
 def test_the_project_keeps_the_rules() -> None:

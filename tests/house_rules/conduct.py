@@ -26,18 +26,13 @@ def module_docstring(module: Module) -> Iterator[Finding]:
 
 def public_docstring(module: Module) -> Iterator[Finding]:
     """Public functions and classes state their contract; overrides and setters inherit theirs."""
+    functions = tuple(f"{where}." for where, _ in module.functions())
     for where, node in module.definitions():
-        name = where.partition("::")[2]
-        if any(part.startswith("_") for part in name.split(".")) or _local(module, name):
+        private = any(part.startswith("_") for part in where.partition("::")[2].split("."))
+        if private or where.startswith(functions) or _inherits_contract(node):
             continue
-        if not _inherits_contract(node) and not ast.get_docstring(node):
+        if not ast.get_docstring(node):
             yield Finding(rule="public-docstring", where=where, detail="has no docstring")
-
-
-def _local(module: Module, name: str) -> bool:
-    outer = name.rpartition(".")[0]
-    functions = {where.partition("::")[2] for where, _ in module.functions()}
-    return any(outer == f or outer.startswith(f"{f}.") for f in functions)
 
 
 def _inherits_contract(node: Function | ast.ClassDef) -> bool:

@@ -50,33 +50,34 @@ class Module:
 
     def definitions(self) -> Iterator[tuple[str, Function | ast.ClassDef]]:
         """Yield every function and class, nested ones too, with its ``where``."""
-        for name, node in _definitions(self.tree, ""):
-            yield f"{self.path}::{name}", node
+        for where, node in self.nodes():
+            if isinstance(node, Function | ast.ClassDef):
+                yield where, node
 
-    def nodes(self) -> Iterator[tuple[str, ast.AST]]:
-        """Yield every node with the ``where`` of the innermost function or class around it."""
-        yield from _nodes(self.tree, self.path, "")
+    def nodes(self) -> tuple[tuple[str, ast.AST], ...]:
+        """Return every node with the ``where`` of the innermost function or class around it.
+
+        A function's or class's own node has its own ``where``.
+        """
+        return _nodes(self)
 
 
 Rule: TypeAlias = Callable[[Module], Iterator[Finding]]
 
 
-def _definitions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function | ast.ClassDef]]:
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function | ast.ClassDef):
-            yield f"{prefix}{child.name}", child
-            yield from _definitions(child, f"{prefix}{child.name}.")
-        else:
-            yield from _definitions(child, prefix)
-
-
-def _nodes(node: ast.AST, path: str, scope: str) -> Iterator[tuple[str, ast.AST]]:
-    for child in ast.iter_child_nodes(node):
-        inner = scope
-        if isinstance(child, Function | ast.ClassDef):
-            inner = f"{scope}.{child.name}" if scope else child.name
-        yield (f"{path}::{inner}" if inner else path), child
-        yield from _nodes(child, path, inner)
+@cache
+def _nodes(module: Module) -> tuple[tuple[str, ast.AST], ...]:
+    found: list[tuple[str, ast.AST]] = []
+    waiting: list[tuple[str, ast.AST]] = [("", module.tree)]
+    while waiting:
+        scope, parent = waiting.pop()
+        for child in ast.iter_child_nodes(parent):
+            inner = scope
+            if isinstance(child, Function | ast.ClassDef):
+                inner = f"{scope}.{child.name}" if scope else child.name
+            found.append((f"{module.path}::{inner}" if inner else module.path, child))
+            waiting.append((inner, child))
+    return tuple(found)
 
 
 def parse(path: str, text: str) -> Module:
