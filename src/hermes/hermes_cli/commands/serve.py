@@ -8,9 +8,9 @@ import sys
 
 import click
 
-from hermes.errors import ConfigError
 from hermes.hermes_cli import auth, config, event_loop
 from hermes.hermes_cli.config import LoadedSettings
+from hermes.redaction import redact
 
 
 @click.command()
@@ -30,9 +30,16 @@ def command(host: str | None, port: int | None, verbose: int) -> None:
 
 def _log_to_stderr(verbose: int) -> None:
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(
-        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
+
+
+class _RedactingFormatter(logging.Formatter):
+    """Takes secrets out of everything that is logged, tracebacks too."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
 
 
 def _with_address(loaded: LoadedSettings, host: str | None, port: int | None) -> LoadedSettings:
@@ -47,11 +54,7 @@ def _with_address(loaded: LoadedSettings, host: str | None, port: int | None) ->
 def _with_key(loaded: LoadedSettings) -> LoadedSettings:
     extra = loaded.settings.platforms.api_server.extra
     if extra.key:
-        if not auth.is_strong_key(extra.key):
-            raise ConfigError(
-                "API_SERVER_KEY is too weak for a server that runs commands: use at least 16 "
-                "random characters, or remove it and a strong one is made for you."
-            )
+        auth.check_server_key(extra.key)
         return loaded
     made = auth.ensure_server_key(loaded.home)
     if made.created:
