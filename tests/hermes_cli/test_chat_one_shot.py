@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
 import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.process import LIMIT, ran, started
+from support.program import SOURCE
 from support.scripted_http import (
     DONE,
     LAST,
@@ -67,10 +71,9 @@ async def test_words_are_out_before_the_provider_goes_on(scripted_http: Scripted
         ]
     )
     async with asyncio.timeout(LIMIT), started("chat", "-q", "hi") as program:
-        assert program.stdout is not None
-        assert await program.stdout.readexactly(6) == b"first "
+        assert await program.out.readexactly(6) == b"first "
         go_on.set()
-        assert await program.stdout.read() == b"second\n"
+        assert await program.out.read() == b"second\n"
         assert await program.wait() == 0
 
 
@@ -161,14 +164,25 @@ async def test_an_answer_cut_at_the_limit_says_so(scripted_http: ScriptedHttp) -
 async def test_ctrl_c_stops_the_turn_and_keeps_what_was_said(scripted_http: ScriptedHttp) -> None:
     scripted_http.script([head(), chunk(delta(content="so far")), Fault.HANG])
     async with asyncio.timeout(LIMIT), started("chat", "-q", "hi") as program:
-        assert program.stdout is not None
-        assert await program.stdout.readexactly(6) == b"so far"
-        program.send_signal(signal.SIGINT)
-        out, err = await program.communicate()
-    assert (program.returncode, out) == (130, b"\n")
+        assert await program.out.readexactly(6) == b"so far"
+        program.send(signal.SIGINT)
+        assert await program.out.read() == b"\n"
+        assert await program.wait() == 130
+        err = await program.err.read()
     assert err.decode() == "Stopped; what was said is kept.\n"
     assert scripted_http.requests[0].hung_up.is_set()
     scripted_http.script(chat("on"))
+    await ran("chat", "-q", "go on", "--session", "last")
+    said = [message["content"] for message in scripted_http.requests[1].body["messages"][1:]]
+    assert said == ["hi", "so far", "go on"]
+
+
+async def test_a_signal_to_end_stops_the_turn_and_stores_it(scripted_http: ScriptedHttp) -> None:
+    scripted_http.script([head(), chunk(delta(content="so far")), Fault.HANG], chat("on"))
+    async with asyncio.timeout(LIMIT), started("chat", "-q", "hi") as program:
+        assert await program.out.readexactly(6) == b"so far"
+        program.send(signal.SIGTERM)
+        assert await program.wait() == 143
     await ran("chat", "-q", "go on", "--session", "last")
     said = [message["content"] for message in scripted_http.requests[1].body["messages"][1:]]
     assert said == ["hi", "so far", "go on"]
@@ -180,12 +194,10 @@ async def test_a_reader_that_leaves_ends_the_program_quietly(scripted_http: Scri
         [head(), chunk(delta(content="one\n")), go_on, chunk(delta(content="two\n")), Fault.HANG]
     )
     async with asyncio.timeout(LIMIT), started("chat", "-q", "hi") as program:
-        assert program.stdout is not None
-        assert program.stderr is not None
-        assert await program.stdout.readline() == b"one\n"
-        program._transport.get_pipe_transport(1).close()  # type: ignore[attr-defined]
+        assert await program.out.readline() == b"one\n"
+        program.hang_up()
         go_on.set()
-        assert await program.stderr.read() == b""
+        assert await program.err.read() == b""
         assert await program.wait() == 0
     assert scripted_http.requests[0].hung_up.is_set()
 
@@ -193,8 +205,7 @@ async def test_a_reader_that_leaves_ends_the_program_quietly(scripted_http: Scri
 async def test_a_slow_reader_gets_everything(scripted_http: ScriptedHttp) -> None:
     scripted_http.script(chat(*(f"{number:>9}\n" for number in range(30_000))))
     async with asyncio.timeout(LIMIT), started("chat", "-q", "hi") as program:
-        assert program.stdout is not None
-        lines = (await program.stdout.read()).split()
+        lines = (await program.out.read()).split()
     assert [int(line) for line in lines] == list(range(30_000))
 
 
@@ -264,9 +275,17 @@ async def test_settings_that_are_wrong_are_said_plainly(home: Path) -> None:
 
 async def test_a_pipe_needs_no_library_of_the_terminal(scripted_http: ScriptedHttp) -> None:
     scripted_http.script(chat("hello"))
-    ended = await ran("chat", "-q", "hi", PYTHONPROFILEIMPORTTIME="1")
-    assert ended.out == "hello\n"
-    modules = {line.rpartition("|")[2].strip() for line in ended.err.splitlines()}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-X", "importtime", "-m", "hermes", "chat", "-q", "hi"),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+    )
+    async with asyncio.timeout(LIMIT):
+        out, err = await process.communicate()
+    assert (process.returncode, out) == (0, b"hello\n")
+    modules = {line.rpartition("|")[2].strip() for line in err.decode().splitlines()}
     packages = {module.partition(".")[0] for module in modules}
     assert "aiohttp" in packages
     assert not packages & {"rich", "prompt_toolkit", "pygments", "markdown_it"}

@@ -129,7 +129,7 @@ async def test_more_rows_than_the_window_has_stand_once_and_in_order(
         assert [row for row in rows if row.startswith("code")] == [f"code {n}" for n in range(40)]
 
 
-async def test_ctrl_c_stops_the_turn_and_the_program_lives(
+async def test_ctrl_c_stops_the_turn_or_clears_the_message_and_the_program_lives(
     tmp_path: Path, home: Path, scripted_http: ScriptedHttp
 ) -> None:
     scripted_http.script([head(), chunk(delta(content="said so far")), Fault.HANG], chat("And on."))
@@ -142,6 +142,10 @@ async def test_ctrl_c_stops_the_turn_and_the_program_lives(
         await wait_until((await scripted_http.request(1)).hung_up.is_set)
         await terminal.press("C-c")
         await terminal.until("Ctrl-D or /quit leaves.")
+        await terminal.type("half a mess")
+        await terminal.until("> half a mess")
+        await terminal.press("C-c")
+        await terminal.until(lambda screen: "half a mess" not in screen)
         await terminal.enter("go on")
         await terminal.until("And on.\n\n>")
         assert await asked(scripted_http, 2) == [
@@ -151,17 +155,6 @@ async def test_ctrl_c_stops_the_turn_and_the_program_lives(
         ]
         await terminal.press("C-d")
         await terminal.until("Go on with: hermes chat --session ses_")
-        await terminal.until("[exit 0]")
-
-
-async def test_ctrl_c_in_a_half_typed_message_clears_it(tmp_path: Path, home: Path) -> None:
-    async with hermes(tmp_path, home, "chat") as terminal:
-        await terminal.until("/help")
-        await terminal.type("half a")
-        await terminal.until("> half a")
-        await terminal.press("C-c")
-        await terminal.until(lambda screen: "half a" not in screen and "\n>" in screen)
-        await terminal.enter("/quit")
         await terminal.until("[exit 0]")
 
 
@@ -397,3 +390,16 @@ async def test_one_question_at_a_terminal_is_drawn(
     async with hermes(tmp_path, home, "chat -q hi") as terminal:
         screen = await terminal.until("[exit 0]")
         assert screen.startswith(f"{_DRAWN}\n[exit 0]")
+
+
+async def test_notes_go_to_a_file_where_standard_error_is_one(
+    tmp_path: Path, home: Path, scripted_http: ScriptedHttp
+) -> None:
+    notes = tmp_path / "notes"
+    scripted_http.script(stream(*tool_call("echo out")), chat("Done.", finish="length"))
+    async with hermes(tmp_path, home, f"chat -q hi 2>{notes}") as terminal:
+        screen = await terminal.until("[exit 3]")
+        assert screen.startswith("Done.\n[exit 3]")
+        said = notes.read_text().split("\n")
+        assert said[0].startswith("● terminal echo out  ")
+        assert said[1].startswith("Cut short: ")

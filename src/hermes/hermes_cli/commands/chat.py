@@ -25,8 +25,8 @@ from hermes.hermes_cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from hermes.hermes_cli.terminal.conversation import Conversation
+    from hermes.hermes_cli.terminal.input import Input
     from hermes.hermes_cli.terminal.styled import StyledView
-    from hermes.hermes_cli.terminal.talk import Talk
     from hermes.hermes_cli.terminal.view import TalkView, View
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -177,15 +177,18 @@ def _piped() -> str:
 
 @asynccontextmanager
 async def _conversation(
-    loaded: LoadedSettings, options: ChatOptions
+    loaded: LoadedSettings, options: ChatOptions, view: "View"
 ) -> "AsyncGenerator[Conversation]":
     """Open what turns need, and close it; SIGTERM and SIGHUP stop the turn first."""
     from hermes.gateway import run as gateway_run
     from hermes.hermes_cli.terminal.conversation import Conversation
 
+    conversation: Conversation | None = None
+
     def say(line: str) -> None:
-        if os.isatty(_STDERR):
-            click.echo(line, err=True)
+        view.remark(line)
+        if conversation is not None:
+            conversation.nudge()
 
     task = asyncio.current_task()
     assert task is not None
@@ -208,10 +211,10 @@ async def _answer(loaded: LoadedSettings, options: ChatOptions, question: str) -
     """Answer one question; return the program's exit code."""
     from hermes.agent.cancel import TurnControl
 
-    async with _conversation(loaded, options) as conversation:
+    view = _one_shot_view(options)
+    async with _conversation(loaded, options, view) as conversation:
         control = TurnControl()
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.cancel)
-        view = _one_shot_view(options)
         try:
             result = await conversation.turn(question, view, control)
         finally:
@@ -224,7 +227,7 @@ def _one_shot_view(options: ChatOptions) -> "View":
     if options.json:
         from hermes.hermes_cli.terminal.jsonl import JsonView
 
-        return JsonView(answer)
+        return JsonView(answer, notices)
     if not options.plain and answer.is_terminal and _can_draw():
         return _styled(answer, notices, interactive=False)
     from hermes.hermes_cli.terminal.plain import PlainView
@@ -246,8 +249,16 @@ def _styled(answer: Output, notices: Output, *, interactive: bool) -> "StyledVie
 
 async def _converse(loaded: LoadedSettings, options: ChatOptions) -> int:
     """Hold a conversation until the user leaves."""
-    async with _conversation(loaded, options) as conversation:
-        talk, view = _talk(conversation, loaded, options)
+    from hermes.hermes_cli.terminal.talk import Talk
+
+    answer = Output(_STDOUT)
+    drawing = (
+        None if options.plain or not _can_draw() else _styled(answer, answer, interactive=True)
+    )
+    view = drawing or _plain(answer)
+    async with _conversation(loaded, options, view) as conversation:
+        prompt = _line_prompt(answer) if drawing is None else _editor(conversation, loaded)
+        talk = Talk(conversation, view, prompt, typing=drawing, keyboard=_STDIN)
         if options.session is None:
             await view.notice(f"Hermes · {conversation.title}. /help lists the commands.")
         else:
@@ -261,23 +272,22 @@ async def _converse(loaded: LoadedSettings, options: ChatOptions) -> int:
     return 0
 
 
-def _talk(
-    conversation: "Conversation", loaded: LoadedSettings, options: ChatOptions
-) -> "tuple[Talk, TalkView]":
-    from hermes.hermes_cli.terminal.talk import Talk
+def _plain(output: Output) -> "TalkView":
+    from hermes.hermes_cli.terminal.plain import PlainView
 
-    answer = Output(_STDOUT)
-    if options.plain or not _can_draw():
-        from hermes.hermes_cli.terminal.input import LineInput
-        from hermes.hermes_cli.terminal.plain import PlainView
+    return PlainView(output, output)
 
-        plain = PlainView(answer, answer)
-        return Talk(conversation, plain, LineInput(_STDIN, answer)), plain
+
+def _line_prompt(output: Output) -> "Input":
+    from hermes.hermes_cli.terminal.input import LineInput
+
+    return LineInput(_STDIN, output)
+
+
+def _editor(conversation: "Conversation", loaded: LoadedSettings) -> "Input":
     from hermes.hermes_cli.terminal.prompt import Editor
     from hermes.hermes_cli.terminal.slash import COMMANDS
 
-    view = _styled(answer, answer, interactive=True)
-    editor = Editor(
+    return Editor(
         loaded.home / "chat_history", status=lambda: conversation.status, commands=COMMANDS
     )
-    return Talk(conversation, view, editor, typing=view, keyboard=_STDIN), view

@@ -31,18 +31,28 @@ class JsonView:
 
     tick = None
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, notices: Output) -> None:
         self._output = output
+        self._notices = notices
+        self._remarks: list[str] = []
+
+    def remark(self, line: str) -> None:
+        """Keep a line for standard error: it is no event."""
+        self._remarks.append(line)
 
     async def show(self, events: Sequence[TurnEvent]) -> None:
         """Write the events, flushed at once."""
+        await self.beat()
         await self._output.write("".join(line(as_json(event)) for event in events))
 
     async def beat(self) -> None:
-        """Nothing to show."""
+        """Write the remarks."""
+        remarks, self._remarks = self._remarks, []
+        await self._notices.write("".join(f"{remark}\n" for remark in remarks))
 
     async def close(self) -> None:
-        """Nothing to end: every event was a whole line."""
+        """Write what is left to say; every event was a whole line."""
+        await self.beat()
 
 
 def line(value: dict[str, Any]) -> str:

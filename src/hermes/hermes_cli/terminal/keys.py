@@ -63,7 +63,8 @@ class Keys:
                 self.text = ""
             elif key.isprintable() or key in "\n\t":
                 self.text += key
-        if entered and self.text.strip():
+        if entered:
             line, self.text = self.text.strip(), ""
-            self._on_line(line)
+            if line:
+                self._on_line(line)
         self._on_change(self.text)

@@ -33,14 +33,20 @@ class PlainView:
         self._notices = notices
         self._unannounced: dict[str, tuple[float, str]] = {}
         self._subjects: dict[str, str] = {}
+        self._remarks: list[str] = []
 
     @property
     def tick(self) -> float | None:
         """Only while a tool runs that somebody at a terminal waits for."""
         return 0.5 if self._unannounced and self._notices.is_terminal else None
 
+    def remark(self, line: str) -> None:
+        """Keep a line to be written between two pieces of the answer."""
+        self._remarks.append(clean(line))
+
     async def show(self, events: Sequence[TurnEvent]) -> None:
         """Write the events; adjacent text goes out in one piece."""
+        await self._say_remarks()
         text: list[str] = []
         for event in events:
             if isinstance(event, TextDelta):
@@ -52,7 +58,8 @@ class PlainView:
         await self._say(text)
 
     async def beat(self) -> None:
-        """Announce the tools that take long."""
+        """Announce the tools that take long, and say what was remarked."""
+        await self._say_remarks()
         now = time.monotonic()
         for call_id, (started, label) in list(self._unannounced.items()):
             if now - started >= _LONG:
@@ -75,6 +82,12 @@ class PlainView:
     async def close(self) -> None:
         """End the line that is being written."""
         await self._end_line()
+        await self._say_remarks()
+
+    async def _say_remarks(self) -> None:
+        remarks, self._remarks = self._remarks, []
+        for remark in remarks:
+            await self.notice(remark)
 
     async def _say(self, text: list[str]) -> None:
         words = "".join(text)

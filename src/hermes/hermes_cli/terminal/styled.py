@@ -28,7 +28,7 @@ from hermes.events import (
 )
 from hermes.hermes_cli.terminal import wording
 from hermes.hermes_cli.terminal.blocks import BlockStream
-from hermes.hermes_cli.terminal.clean import one_line
+from hermes.hermes_cli.terminal.clean import clean, one_line
 from hermes.hermes_cli.terminal.markdown import Painter
 from hermes.hermes_cli.terminal.output import Output
 from hermes.hermes_cli.terminal.screen import HIDE_CURSOR, SHOW_CURSOR, Screen
@@ -78,6 +78,7 @@ class StyledView:
         self._blocks = BlockStream()
         self._final: list[str] = []
         self._beside: list[str] = []
+        self._remarks: list[str] = []
         self._cursor_hidden = False
         self._text: list[str] = []
         self._running: dict[str, _Running] = {}
@@ -93,6 +94,10 @@ class StyledView:
         if self._text:
             return max(0.001, self._next_frame - self._clock())
         return _BEAT if self._doing or self._running else None
+
+    def remark(self, line: str) -> None:
+        """Keep a line to be shown where no text is being written."""
+        self._remarks.append(clean(line))
 
     async def show(self, events: Sequence[TurnEvent]) -> None:
         """Take events in; draw unless the last frame is too fresh."""
@@ -124,6 +129,8 @@ class StyledView:
         began = self._clock()
         width, height = self._window()
         self._take_text()
+        if self._last != "text":
+            self._say_remarks()
         final, self._final = self._final, []
         beside, self._beside = self._beside, []
         live = [*self._unfinished(width), *self._below(width)]
@@ -144,6 +151,11 @@ class StyledView:
         self.waiting = []
         self._end_text()
         await self.draw()
+
+    def _say_remarks(self) -> None:
+        remarks, self._remarks = self._remarks, []
+        for remark in remarks:
+            self._note(remark, _DIM)
 
     @property
     def _width(self) -> int:

@@ -31,6 +31,10 @@ class View(Protocol):
         """Show that time has passed."""
         ...
 
+    def remark(self, line: str) -> None:
+        """Take a line about something in the background, for the next beat."""
+        ...
+
     async def close(self) -> None:
         """Leave the terminal in order, wherever the turn stands."""
         ...
