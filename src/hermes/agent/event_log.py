@@ -7,7 +7,9 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from hermes.events import TurnEvent
+from hermes.events import TurnEvent, TurnFailed, TurnFinished
+
+_TERMINAL = frozenset({TurnFinished, TurnFailed})
 
 
 class EventLog:
@@ -16,11 +18,13 @@ class EventLog:
     ``emit`` and ``close`` may be called from any thread; reading is for the loop's thread.
     """
 
-    __slots__ = ("_closed", "_events", "_loop", "_thread", "_waiters")
+    __slots__ = ("_closed", "_ended", "_events", "_loop", "_sleepers", "_thread", "_waiters")
 
     def __init__(self) -> None:
         self._events: list[TurnEvent] = []
         self._closed = False
+        self._ended = False
+        self._sleepers: list[asyncio.Future[None]] = []
         self._waiters: list[asyncio.Future[None]] = []
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -28,12 +32,15 @@ class EventLog:
     def emit(self, event: TurnEvent) -> None:
         """Append one event."""
         self._events.append(event)
-        if self._waiters:
+        if type(event) in _TERMINAL:
+            self._ended = True
+            self._notify()
+        elif self._waiters:
             self._notify()
 
     def close(self) -> None:
         """Say that nothing follows; idempotent."""
-        self._closed = True
+        self._closed = self._ended = True
         self._notify()
 
     def _notify(self) -> None:
@@ -44,6 +51,9 @@ class EventLog:
 
     def _wake(self) -> None:
         waiters, self._waiters = self._waiters, []
+        if self._ended and self._sleepers:
+            waiters += self._sleepers
+            self._sleepers = []
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -71,6 +81,23 @@ class EventLog:
         # A thread may have appended before the waiter was there to be woken.
         if len(self._events) <= cursor and not self._closed:
             await waiter
+
+    async def pause(self, seconds: float) -> None:
+        """Wait so long, but not beyond the turn's end."""
+        if self._ended:
+            return
+        sleeper = self._loop.create_future()
+        self._sleepers.append(sleeper)
+        timer = self._loop.call_later(seconds, self._rouse, sleeper)
+        try:
+            await sleeper
+        finally:
+            timer.cancel()
+
+    def _rouse(self, sleeper: asyncio.Future[None]) -> None:
+        if not sleeper.done():
+            self._sleepers.remove(sleeper)
+            sleeper.set_result(None)
 
     async def wait(self, cursor: int) -> bool:
         """Wait until there is an event at ``cursor``; return False when the log ended before it."""

@@ -198,8 +198,8 @@ class Pacer:
         while not self._due:
             if len(self._stream) > cursor:
                 delay = self._next - self._loop.time()
-                if delay > 0 and not self._stream.closed:
-                    await asyncio.sleep(delay)
+                if delay > 0:
+                    await self._stream.pause(delay)
                 return self._stream.since(cursor)
             if self._stream.closed:
                 return None
