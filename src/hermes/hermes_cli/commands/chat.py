@@ -258,7 +258,8 @@ async def _converse(loaded: LoadedSettings, options: ChatOptions) -> int:
     view = drawing or _plain(answer)
     async with _conversation(loaded, options, view) as conversation:
         prompt = _line_prompt(answer) if drawing is None else _editor(conversation, loaded)
-        talk = Talk(conversation, view, prompt, typing=drawing, keyboard=_STDIN)
+        typing = drawing and drawing.activity
+        talk = Talk(conversation, view, prompt, typing=typing, keyboard=_STDIN)
         if options.session is None:
             await view.notice(f"Hermes · {conversation.title}. /help lists the commands.")
         else:
