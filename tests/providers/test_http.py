@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 
 import aiohttp
 import pytest
@@ -40,7 +41,7 @@ async def transport() -> AsyncIterator[Transport]:
 async def run(server: ScriptedHttp, transport: Transport, text: str = "hi") -> str:
     made = served_by(server)
     call = Call(transport, made, made.quirks, asking(text))
-    async with asyncio.timeout(LIMIT), call.stream() as deltas:
+    async with asyncio.timeout(LIMIT), aclosing(call.deltas()) as deltas:
         return "".join([item.text async for item in deltas if item.kind == "text_delta"])
 
 
@@ -113,7 +114,7 @@ async def test_a_slow_reader_gets_every_word_before_the_break(
     with pytest.raises(ProviderConnectionError):  # noqa: PT012 - it fails at the end
         async with (
             asyncio.timeout(LIMIT),
-            Call(transport, made, made.quirks, asking()).stream() as deltas,
+            aclosing(Call(transport, made, made.quirks, asking()).deltas()) as deltas,
         ):
             async for item in deltas:
                 texts.append(item.text)

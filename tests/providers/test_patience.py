@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -42,7 +43,7 @@ class Watched:
         self.task = asyncio.ensure_future(self._run())
 
     async def _run(self) -> None:
-        async with self.call.stream() as deltas:
+        async with aclosing(self.call.deltas()) as deltas:
             async for item in deltas:
                 self.deltas.append(item)
 
@@ -158,7 +159,7 @@ async def test_a_reader_that_is_busy_is_no_stall(
     clock = ManualClock()
     call = Call(transport, made, made.quirks, asking(), clock=clock)
     texts: list[str] = []
-    async with asyncio.timeout(LIMIT), call.stream() as deltas:
+    async with asyncio.timeout(LIMIT), aclosing(call.deltas()) as deltas:
         async for item in deltas:
             if isinstance(item, TextDelta):
                 texts.append(item.text)

@@ -4,8 +4,8 @@ Nothing is tried twice here.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -81,58 +81,52 @@ class Call:
         self._watch = Watch(self._clock)
         self.progress = Progress(self._clock)
 
-    @asynccontextmanager
-    async def stream(self) -> AsyncGenerator[AsyncIterator[Delta]]:
-        """Send the request; give its deltas. Leaving early closes the connection at once.
+    async def deltas(self) -> AsyncGenerator[Delta]:
+        """Send the request and give its deltas. Closing it early closes the connection at once.
 
         Raises:
             ProviderError: of every kind.
         """
-        async with aclosing(self._deltas()) as deltas:
-            yield deltas
-
-    async def _deltas(self) -> AsyncGenerator[Delta]:
+        response: aiohttp.ClientResponse | None = None
         try:
-            async with self._open() as response:
-                if self._streamed and response.content_type != "application/json":
-                    async with aclosing(self._read_stream(response)) as deltas:
-                        async for delta in deltas:
-                            yield delta
-                else:
-                    for delta in await self._read_whole(response):
+            response = await self._send()
+            await self._check_head(response)
+            if self._streamed and response.content_type != "application/json":
+                async with aclosing(self._read_stream(response)) as deltas:
+                    async for delta in deltas:
                         yield delta
+            else:
+                for delta in await self._read_whole(response):
+                    yield delta
         except ProviderError as error:
             self.progress.log_failure(self._endpoint.name, self._model, self._attempt, error)
             raise
         finally:
             self._watch.stop()
+            if response is not None:
+                self._transport.release(response)
 
-    @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Give an answer whose head is that of a model's; the watch runs from here on."""
-        request = self._transport.request(
-            "POST",
-            operation_url(self._endpoint.base_url, self._wire.path),
-            headers=request_headers(self._endpoint),
-            body=self._body,
-            connect=self._endpoint.limits.connect,
-            fresh=self._attempt.fresh,
-        )
+    async def _send(self) -> aiohttp.ClientResponse:
+        """Return the answer when its head has come; the watch runs from here on."""
         watch = self._watch
+        endpoint = self._endpoint
         try:
             async with asyncio.timeout(None) as limit:
                 watch.on_expiry = lambda: limit.reschedule(0)
                 watch.limit(self._first)
-                response = await request.__aenter__()
+                response = await self._transport.send(
+                    "POST",
+                    operation_url(endpoint.base_url, self._wire.path),
+                    headers=request_headers(endpoint),
+                    body=self._body,
+                    connect=endpoint.limits.connect,
+                    fresh=self._attempt.fresh,
+                )
         except TimeoutError:
             raise self._silence() from None
         watch.on_expiry = response.close
-        try:
-            self.progress.answered(response.headers)
-            await self._check_head(response)
-            yield response
-        finally:
-            await request.__aexit__(None, None, None)
+        self.progress.answered(response.headers)
+        return response
 
     async def _check_head(self, response: aiohttp.ClientResponse) -> None:
         if not 200 <= response.status < 300:

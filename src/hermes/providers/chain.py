@@ -157,7 +157,7 @@ class ProviderChain:
                 attempt=attempt,
                 clock=self._clock,
             )
-            async with call.stream() as deltas:
+            async with aclosing(call.deltas()) as deltas:
                 async for delta in deltas:
                     if not leg.delivered:
                         leg.delivered = True

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import NotRequired, TypeAlias, TypedDict, Unpack
 
 import aiohttp
 
@@ -29,6 +29,15 @@ _DRAIN_LIMIT = 1.0
 _READ_BUFFER = 2**18
 _WHOLE_BODY = 2**19
 """Larger bodies are sent in pieces: aiohttp warns that one write of them may block the loop."""
+
+
+class Sending(TypedDict):
+    """What ``Transport.send`` takes by name."""
+
+    headers: Mapping[str, str]
+    body: NotRequired[bytes | None]
+    connect: NotRequired[float]
+    fresh: NotRequired[bool]
 
 
 class Transport:
@@ -61,8 +70,7 @@ class Transport:
             self._sessions[fresh] = session
         return session
 
-    @asynccontextmanager
-    async def request(
+    async def send(
         self,
         method: str,
         url: str,
@@ -71,12 +79,11 @@ class Transport:
         body: bytes | None = None,
         connect: float = 10.0,
         fresh: bool = False,
-    ) -> AsyncGenerator[aiohttp.ClientResponse]:
-        """Send a request and give its answer once the headers are there.
+    ) -> aiohttp.ClientResponse:
+        """Send a request and return its answer once the headers are there; ``release`` it.
 
         ``connect`` bounds name, connection and TLS in seconds; ``fresh`` takes a connection that
-        was never used. Leaving the block closes the connection at once, unless the answer was
-        read to its end or handed to ``keep``.
+        was never used.
 
         Raises:
             ProviderError: no connection, or no answer on it.
@@ -86,7 +93,7 @@ class Transport:
             headers = {**headers, "Content-Length": str(len(body))}
             data = _pieces(body)
         try:
-            response = await self._session(fresh=fresh).request(
+            return await self._session(fresh=fresh).request(
                 method,
                 url,
                 data=data,
@@ -96,11 +103,22 @@ class Transport:
             )
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise connection_error(error) from error
+
+    def release(self, response: aiohttp.ClientResponse) -> None:
+        """Close an answer's connection at once, unless it was read to its end or is kept."""
+        if response not in self._draining:
+            response.close()
+
+    @asynccontextmanager
+    async def request(
+        self, method: str, url: str, **how: Unpack[Sending]
+    ) -> AsyncGenerator[aiohttp.ClientResponse]:
+        """As ``send``, with the answer released when the block is left."""
+        response = await self.send(method, url, **how)
         try:
             yield response
         finally:
-            if response not in self._draining:
-                response.close()
+            self.release(response)
 
     def keep(self, response: aiohttp.ClientResponse) -> None:
         """Read the rest of an answer in the background, so that its connection can serve again."""
