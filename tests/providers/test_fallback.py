@@ -25,6 +25,7 @@ from support.scripted_http import (
     ScriptedHttp,
     anthropic_events,
     chat,
+    data,
     delta,
     error,
     stream,
@@ -130,6 +131,19 @@ async def test_a_conversation_that_is_too_long_goes_only_to_a_larger_window(
             else:
                 assert (await failure_of(provider)).code == "context_length_exceeded"
     assert len(other.requests) == 1
+
+
+async def test_a_length_error_inside_the_stream_is_told_once_and_by_its_name(
+    scripted_http: ScriptedHttp,
+) -> None:
+    words = "maximum context length is 163840 tokens"
+    event = {"error_type": "context_length_exceeded", "error_message": words}
+    scripted_http.default = lambda _: stream(data(event))
+    async with shared() as transport:
+        failure = await failure_of(ProviderChain((served_by(scripted_http),), transport))
+    assert failure.code == "context_length_exceeded"
+    assert "163840" in failure.message
+    assert len(scripted_http.requests) == 1
 
 
 async def test_when_all_fail_the_message_tells_of_each(
