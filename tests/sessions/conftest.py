@@ -159,7 +159,7 @@ def emptied(shared: str) -> str:
 
     with psycopg.connect(shared, autocommit=True) as connection:
         if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
-            connection.execute("TRUNCATE sessions, messages, turns")
+            connection.execute("TRUNCATE sessions, messages, turns, unfinished_turns")
     return shared
 
 

@@ -54,6 +54,11 @@ def test_every_message_comes_back_as_it_was(message):
     assert codec.decode(codec.encode(message)) == message
 
 
+@given(st.lists(messages(SOUND), max_size=3).map(tuple))
+def test_several_messages_come_back_in_their_order(several):
+    assert codec.decode_all(codec.encode_all(several)) == several
+
+
 @given(messages(ANY))
 def test_a_message_with_lone_surrogates_is_stored_as_sound_text(message):
     stored = codec.encode(message)
@@ -133,6 +138,14 @@ def test_what_a_later_version_adds_is_skipped():
 def test_what_is_no_stored_message_is_said_to_be_unreadable(body):
     with pytest.raises(SessionError) as refused:
         codec.decode(body)
+
+    assert refused.value.code == "message_unreadable"
+
+
+@pytest.mark.parametrize("body", ["", "[", "{}", "null", "[null]", '[{"role": "user"}]'])
+def test_what_are_no_stored_messages_are_said_to_be_unreadable(body):
+    with pytest.raises(SessionError) as refused:
+        codec.decode_all(body)
 
     assert refused.value.code == "message_unreadable"
 

@@ -183,6 +183,26 @@ def test_a_downgrade_leaves_nothing_and_the_next_start_makes_it_anew(database):
     assert described(database)["messages"]
 
 
+@pytest.mark.asyncio
+async def test_a_database_of_the_first_version_keeps_what_it_holds_and_takes_unfinished_turns(
+    database,
+):
+    said = (text_message("user", "hello"),)
+    async with contextlib.aclosing(await SqlSessionStore.open(database)) as store:
+        await store.create(Session(id="s", source="cli"))
+        await store.append_turn("s", said, usage=Usage())
+    await asyncio.to_thread(
+        execute,
+        database,
+        "DROP TABLE unfinished_turns",
+        f"UPDATE {VERSION_TABLE} SET version_num = '0001'",
+    )
+
+    async with contextlib.aclosing(await SqlSessionStore.open(database)) as store:
+        await store.save_unfinished("s", said)
+        assert (await store.history("s"), await store.unfinished("s")) == (said, said)
+
+
 def test_a_start_with_nothing_to_migrate_does_not_load_alembic(tmp_path):
     code = """
 import sys

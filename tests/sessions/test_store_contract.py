@@ -245,6 +245,44 @@ async def test_a_deleted_session_is_gone_from_list_history_search_and_sums(store
     assert await store.history("a") == ()
 
 
+async def test_an_unfinished_turn_is_kept_apart_until_the_whole_turn_takes_its_place(store):
+    await new(store, "a")
+    await say(store, "a", "earlier")
+    before = await store.get("a")
+
+    await store.save_unfinished("a", TURN[:1])
+    await store.save_unfinished("a", TURN[:3])
+
+    assert await store.unfinished("a") == TURN[:3]
+    assert [m.text for m in await store.history("a")] == ["earlier"]
+    assert await store.get("a") == before
+    assert await store.search("file") == ()
+    await store.append_turn("a", TURN, usage=COST)
+    assert await store.unfinished("a") == ()
+    assert (await store.history("a"))[1:] == TURN
+
+
+async def test_an_unfinished_turn_needs_no_session_and_belongs_to_its_id_alone(store):
+    await new(store, "other")
+    await store.save_unfinished("new\0\ud800", TURN[:3])
+
+    assert await store.unfinished("new\ufffd\ufffd") == TURN[:3]
+    assert await store.unfinished("other") == ()
+    assert await store.get("new\ufffd\ufffd") is None
+    await say(store, "other", "hello")
+    with pytest.raises(SessionError):
+        await say(store, "new\0\ud800", "hello")
+    assert await store.unfinished("new\0\ud800") == TURN[:3]
+
+
+async def test_a_deleted_session_leaves_no_unfinished_turn(store):
+    await new(store, "a")
+    for session_id, existed in (("a", True), ("never made", False)):
+        await store.save_unfinished(session_id, TURN[:3])
+        assert await store.delete(session_id) is existed
+        assert await store.unfinished(session_id) == ()
+
+
 async def test_fifty_turns_at_once_on_different_sessions_are_all_kept(store):
     for number in range(50):
         await new(store, f"s{number}")

@@ -3,9 +3,9 @@
 Compression and branching are not done here.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hermes.errors import SessionError
 from hermes.events import TurnResult
@@ -29,15 +29,19 @@ class CarriedConversation:
         """Give the history as it was sent, with every tool call answered."""
         yield repaired(self.history)
 
+    async def keep(self, messages: Sequence[Message]) -> None:
+        """Store nothing."""
+
     async def commit(self, user: Message, result: TurnResult) -> None:
         """Store nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class StoredConversation:
-    """A session of a store: one turn at a time, each sees the result of the one before.
+    """A session of a store, for one turn: one at a time, each sees the result of the one before.
 
     A session that does not exist yet is made by its first turn, as ``source`` and ``model`` say.
+    What a killed process left of a turn is seen by the next turn and stored together with it.
     """
 
     store: SessionStore
@@ -45,10 +49,11 @@ class StoredConversation:
     session_id: str
     source: str
     model: str = ""
+    _left: tuple[Message, ...] = field(default=(), init=False)
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[tuple[Message, ...]]:
-        """Wait for the session's running turn, then read what it left."""
+        """Wait for the session's running turn, then read what it left, ended or not."""
         async with self.locks.hold(self.session_id):
             try:
                 history = await self.store.history(self.session_id)
@@ -56,22 +61,28 @@ class StoredConversation:
                 if error.code != "session_not_found":
                     raise
                 history = ()
-            yield repaired(history)
+            self._left = repaired(await self.store.unfinished(self.session_id))
+            yield repaired(history) + self._left
+
+    async def keep(self, messages: Sequence[Message]) -> None:
+        """Save the turn so far, together with what was left before it."""
+        await self.store.save_unfinished(self.session_id, (*self._left, *messages))
 
     async def commit(self, user: Message, result: TurnResult) -> None:
-        """Append the turn; make the session first where it is new."""
+        """Append the turn after what was left before it; make the session first where it is new."""
+        added = (*self._left, user, *result.messages)
         if await self.store.get(self.session_id) is None:
             await self.store.create(
                 Session(
                     id=self.session_id,
                     source=self.source,
-                    title=_title(user),
+                    title=_title(added[0]),
                     model=result.model or self.model,
                 )
             )
         await self.store.append_turn(
             self.session_id,
-            (user, *result.messages),
+            added,
             usage=result.usage,
             model=result.model,
         )

@@ -4,7 +4,7 @@ The turn loop decides nothing but on their results, so an implementation that re
 operation and plays it back fits without touching the loop.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -58,6 +58,18 @@ class Conversation(Protocol):
 
         Raises (on entry):
             SessionError: the history cannot be read.
+        """
+        ...
+
+    async def keep(self, messages: Sequence[Message]) -> None:
+        """Save the user's message and the turn so far against the end of this process.
+
+        Called inside ``open``, each time with all of the turn, and never after ``commit``, which
+        stores the turn itself. What was saved is no part of the conversation unless no ``commit``
+        follows.
+
+        Raises:
+            SessionError: it was not saved.
         """
         ...
 

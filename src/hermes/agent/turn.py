@@ -32,7 +32,7 @@ from hermes.messages import Message, ModelOptions, ModelRequest, Usage, text_mes
 _log = logging.getLogger(__name__)
 
 _COMMIT_LIMIT = 20.0
-"""Seconds that storing a turn may take."""
+"""Seconds that storing a turn, or saving what it has so far, may take."""
 
 _BETWEEN_STEPS = "\n\n"
 """What separates the texts of two steps in the answer."""
@@ -69,7 +69,7 @@ async def run_turn(
         CancelledError: the task was cancelled by somebody else than ``control``; the turn is
             stored and its terminal event emitted all the same.
     """
-    turn = _Turn(request, execution, sink, control)
+    turn = _Turn(request, execution, conversation, sink, control)
     control.bind()
     sink.emit(TurnStarted(turn_id=request.turn_id, session_id=request.session_id))
     try:
@@ -124,11 +124,13 @@ class _Turn:
         self,
         request: TurnRequest,
         execution: Execution,
+        conversation: Conversation,
         sink: EventSink,
         control: TurnControl,
     ) -> None:
         self._request = request
         self._execution = execution
+        self._conversation = conversation
         self._sink = sink
         self._control = control
         self._messages: list[Message] = []
@@ -243,7 +245,24 @@ class _Turn:
         if steer := self._control.take_steers():
             self._keep(text_message("user", steer))
             self._sink.emit(Steered(text=steer))
+        await self._save()
         return self._messages[start:]
+
+    async def _save(self) -> None:
+        """Save the turn so far, so that no tool that ran is run again if this process dies.
+
+        It is done before the next step, also under cancellation: a save that came after the
+        commit would bring the turn back a second time.
+        """
+        so_far = (self._request.user, *self._messages)
+        try:
+            await finish_despite_cancel(self._conversation.keep(so_far), limit=_COMMIT_LIMIT)
+        except (HermesError, TimeoutError) as error:
+            _log.warning(
+                "turn %s goes on, but its tool results are not saved yet: %s",
+                self._request.turn_id,
+                error,
+            )
 
     def _refuse_cut(self, answer: ModelAnswer, tools: ToolRound) -> None:
         self._cut += 1

@@ -4,7 +4,7 @@ The shape is versioned and only ever grows: a reader skips what it does not know
 a provider or client is known here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast, get_args
 
 import orjson
@@ -62,10 +62,39 @@ def decode(body: str) -> Message:
         SessionError: ``message_unreadable``, the text is no stored message.
 
     """
+    return _decode_message(_loaded(body))
+
+
+def encode_all(messages: Sequence[Message]) -> str:
+    """Return the stored JSON of several messages, in order."""
+    return f"[{','.join(map(encode, messages))}]"
+
+
+def decode_all(body: str) -> tuple[Message, ...]:
+    """Return the messages of what ``encode_all`` gave; raises as ``decode`` does."""
+    stored = _loaded(body)
+    if not isinstance(stored, list):
+        raise _unreadable()
+    return tuple([_decode_message(entry) for entry in cast("list[Any]", stored)])
+
+
+def searchable(message: Message) -> str:
+    """Return the words to find the message by: its text and tool results, one line each part."""
+    words = [
+        part.text for part in message.parts if isinstance(part, TextPart | ToolResult) and part.text
+    ]
+    joined = words[0] if len(words) == 1 else "\n".join(words)
+    return clean(joined[:SEARCHABLE_CHARACTERS])
+
+
+def _loaded(body: str) -> Any:
     try:
-        stored: Any = orjson.loads(body)
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _unreadable() from error
+
+
+def _decode_message(stored: Any) -> Message:
     if not isinstance(stored, dict):
         raise _unreadable()
     fields = cast("dict[str, Any]", stored)
@@ -79,15 +108,6 @@ def decode(body: str) -> Message:
         parts=tuple([part for part in parts if part is not None]),
         id=_text(fields, "id"),
     )
-
-
-def searchable(message: Message) -> str:
-    """Return the words to find the message by: its text and tool results, one line each part."""
-    words = [
-        part.text for part in message.parts if isinstance(part, TextPart | ToolResult) and part.text
-    ]
-    joined = words[0] if len(words) == 1 else "\n".join(words)
-    return clean(joined[:SEARCHABLE_CHARACTERS])
 
 
 def _encode_part(part: Part) -> dict[str, Any]:

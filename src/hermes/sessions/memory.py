@@ -39,6 +39,7 @@ class MemorySessionStore:
     def __init__(self) -> None:
         self._conversations: dict[str, _Conversation] = {}
         self._turns: list[_Turn] = []
+        self._unfinished: dict[str, tuple[Message, ...]] = {}
         self._clock = heads.Clock()
         self._lock = Lock()
 
@@ -75,7 +76,7 @@ class MemorySessionStore:
         model: str = "",
     ) -> int:
         """Add one turn's messages at once; see the port."""
-        kept = [codec.decode(codec.encode(message)) for message in messages]
+        kept = codec.decode_all(codec.encode_all(messages))
         now, model = self._clock(), codec.clean(model)
         with self._lock:
             found = self._existing(session_id)
@@ -96,7 +97,18 @@ class MemorySessionStore:
                 usage=head.usage + usage,
             )
             self._turns.append(_Turn(head.id, model, usage, now))
+            self._unfinished.pop(head.id, None)
             return len(found.messages)
+
+    async def save_unfinished(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Keep what the session's running turn has so far; see the port."""
+        kept = codec.decode_all(codec.encode_all(messages))
+        with self._lock:
+            self._unfinished[codec.clean(session_id)] = kept
+
+    async def unfinished(self, session_id: str) -> tuple[Message, ...]:
+        """Return what was kept of a turn that has not ended."""
+        return self._unfinished.get(codec.clean(session_id), ())
 
     async def update(
         self, session_id: str, *, title: str | None = None, end_reason: str | None = None
@@ -122,8 +134,9 @@ class MemorySessionStore:
             return self._add(_Conversation(head, copies)).head
 
     async def delete(self, session_id: str) -> bool:
-        """Remove head and messages; return whether there were any."""
+        """Remove head, messages and what is unfinished; return whether there was a head."""
         with self._lock:
+            self._unfinished.pop(codec.clean(session_id), None)
             found = self._conversations.pop(codec.clean(session_id), None)
             if found:
                 self._turns = [turn for turn in self._turns if turn.session_id != found.head.id]

@@ -25,7 +25,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from hermes.messages import Message, Usage
-from hermes.sessions import codec, heads, search
+from hermes.sessions import codec, heads, search, unfinished
 from hermes.sessions.model import SearchHit, Session, StoredMessage
 from hermes.sessions.schema import messages, sessions, turns
 
@@ -146,7 +146,7 @@ def append_turn(
     model: str,
     now: float,
 ) -> int:
-    """Add a turn's rows and let the head grow; return the new message count.
+    """Add a turn's rows, in place of what was kept of it, and let the head grow; return its count.
 
     The head's row is changed first, so that positions are taken one writer after the other.
     """
@@ -171,6 +171,7 @@ def append_turn(
         connection.execute(_ADD_MESSAGE, rows)
     turn = {"session_id": session_id, "position": first, "model": model, "created_at": now}
     connection.execute(_ADD_TURN, turn | spent)
+    unfinished.clear(connection, session_id)
     return count
 
 
@@ -204,8 +205,11 @@ def fork(connection: Connection, session_id: str, child_id: str, title: str, now
 
 
 def remove(connection: Connection, session_id: str) -> bool:
-    """Delete the head; messages, turns and search rows go with it."""
-    return connection.execute(_DELETE, {"session": session_id}).rowcount > 0
+    """Delete the head; messages, turns and search rows go with it, an unfinished turn too."""
+    # In the order of append_turn, lest PostgreSQL see each wait for the other.
+    found = connection.execute(_DELETE, {"session": session_id}).rowcount > 0
+    unfinished.clear(connection, session_id)
+    return found
 
 
 def listing(

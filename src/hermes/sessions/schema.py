@@ -21,7 +21,7 @@ from sqlalchemy import (
     event,
 )
 
-REVISIONS = ("0001",)
+REVISIONS = ("0001", "0002")
 """Every schema version that this program knows, oldest first; the last is the present one."""
 
 HEAD = REVISIONS[-1]
@@ -103,6 +103,15 @@ turns = Table(
     Column("created_at", Double, nullable=False),
     Index(None, "session_id"),
     Index(None, "created_at"),
+)
+
+# Without a reference to ``sessions``: a session's first turn makes the session when it ends.
+unfinished_turns = Table(
+    "unfinished_turns",
+    metadata,
+    Column("session_id", Text, primary_key=True),
+    Column("messages", Text, nullable=False),
+    Column("updated_at", Double, nullable=False),
 )
 
 SEARCH_DDL = {

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from hermes.messages import Message, Usage
-from hermes.sessions import codec, database, heads, records, search, upgrade
+from hermes.sessions import codec, database, heads, records, search, unfinished, upgrade
 from hermes.sessions.model import SearchHit, Session, StoredMessage
 from hermes.sessions.workers import T, Workers
 
@@ -88,6 +88,21 @@ class SqlSessionStore:
         )
         return await _done(self._workers.write(job))
 
+    async def save_unfinished(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Keep what the session's running turn has so far; see the port."""
+        job = partial(
+            unfinished.save,
+            session_id=codec.clean(session_id),
+            said=tuple(messages),
+            now=self._clock(),
+        )
+        await _done(self._workers.write(job))
+
+    async def unfinished(self, session_id: str) -> tuple[Message, ...]:
+        """Return what was kept of a turn that has not ended."""
+        job = partial(unfinished.read, session_id=codec.clean(session_id))
+        return await _done(self._workers.read(job))
+
     async def update(
         self, session_id: str, *, title: str | None = None, end_reason: str | None = None
     ) -> Session:
@@ -113,7 +128,7 @@ class SqlSessionStore:
         return await _done(self._workers.write(job))
 
     async def delete(self, session_id: str) -> bool:
-        """Remove head, messages and search rows; return whether there were any."""
+        """Remove head, messages and what is unfinished; return whether there was a head."""
         job = partial(records.remove, session_id=codec.clean(session_id))
         return await _done(self._workers.write(job))
 

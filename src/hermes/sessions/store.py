@@ -47,9 +47,21 @@ class SessionStore(Protocol):
         """Add one turn's messages in one transaction; return the new message count.
 
         Usage and counts of the head grow with it; a given ``model`` becomes the session's. A
-        session that goes on is no longer ended. A caller cancelled while it waits finds the turn
-        written whole or not at all.
+        session that goes on is no longer ended. What was saved of an unfinished turn goes. A
+        caller cancelled while it waits finds the turn written whole or not at all.
         """
+        ...
+
+    async def save_unfinished(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Keep what the session's running turn has so far, in place of what was kept before.
+
+        It is no part of the history and not searched; the next ``append_turn`` or ``delete``
+        removes it. The session need not exist yet.
+        """
+        ...
+
+    async def unfinished(self, session_id: str) -> tuple[Message, ...]:
+        """Return what ``save_unfinished`` kept last, or nothing; also for an unknown session."""
         ...
 
     async def update(
@@ -63,7 +75,7 @@ class SessionStore(Protocol):
         ...
 
     async def delete(self, session_id: str) -> bool:
-        """Remove head and messages; return whether there were any."""
+        """Remove head, messages and what is unfinished; return whether there was a head."""
         ...
 
     async def list(
