@@ -132,8 +132,8 @@ def test_a_missing_program_is_named_with_its_package(checkout: Path, tmp_path: P
     packages = run("needs", "--packages", root=checkout, PATH=str(empty)).stdout.split()
 
     assert ended.returncode == 1
-    assert "apt-get install curl tmux git" in ended.stderr
-    assert packages[:3] == ["curl", "tmux", "git"]
+    assert "apt-get install make curl tmux git" in ended.stderr
+    assert packages[:4] == ["make", "curl", "tmux", "git"]
 
 
 def test_the_check_asks_for_an_environment_when_there_is_none(checkout: Path) -> None:
