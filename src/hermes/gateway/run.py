@@ -22,7 +22,8 @@ from hermes.hermes_cli.settings import EndpointSettings, Settings
 from hermes.messages import ModelOptions
 from hermes.providers.registry import PROFILES, Endpoint, Limits, endpoint, find_profile
 from hermes.providers.retry import RetryPolicy
-from hermes.sessions.opening import open_store
+from hermes.sessions.deferred import deferred, opened
+from hermes.sessions.opening import DATABASE_NAME, open_store
 from hermes.tools.registry import ToolOptions
 from hermes.tools.terminal import TerminalLimits
 
@@ -258,12 +259,36 @@ async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -
     Raises:
         ConfigError, SessionError: the database cannot be used.
     """
+    runtime = await prepare_runtime(loaded, say=say)
+    try:
+        await open_runtime(runtime)
+    except BaseException:
+        await runtime.aclose()
+        raise
+    return runtime
+
+
+async def open_runtime(runtime: AgentRuntime) -> None:
+    """Wait until the store of a prepared runtime is open.
+
+    Raises:
+        ConfigError, SessionError: the database cannot be used.
+    """
+    runtime.store = await opened(runtime.store)
+
+
+async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -> AgentRuntime:
+    """Prepare what turns share, the store still opening; ``open_runtime`` waits for it.
+
+    Raises:
+        ConfigError: a setting cannot be used.
+    """
     settings = loaded.settings
     agent = settings.agent
     workdir = await asyncio.to_thread(_prepare, loaded)
     url = settings.sessions.database_url.get_secret_value()
     runtime = AgentRuntime(
-        store=await open_store(url or loaded.home / "hermes.db"),
+        store=deferred(open_store(url or loaded.home / DATABASE_NAME)),
         workdir=workdir,
         look=_look,
         results=loaded.home / "results",

@@ -47,18 +47,19 @@ class GatewayServer:
         self._adapter: APIServerAdapter | None = None
 
     async def start(self) -> Listening:
-        """Open the store, listen, and begin to look for a model.
+        """Listen, open the store meanwhile, and begin to look for a model.
 
         Raises:
             ConfigError: the key, the address or a setting cannot be used.
             SessionError: the database cannot be opened.
         """
         settings = self._loaded.settings
-        self._runtime = runtime = await gateway_run.build_runtime(self._loaded, say=self._say)
+        self._runtime = runtime = await gateway_run.prepare_runtime(self._loaded, say=self._say)
         platform = gateway_config(settings).platforms[Platform.API_SERVER]
         adapter = await asyncio.to_thread(APIServerAdapter, platform, runtime)
         self._adapter = adapter
         await self._listen(adapter)
+        await gateway_run.open_runtime(runtime)
         host = f"[{adapter._host}]" if ":" in adapter._host else adapter._host
         return Listening(url=f"http://{host}:{adapter.port}", model=adapter._model_name)
 
