@@ -439,8 +439,7 @@ async def test_a_drop_leaves_one_line_that_tells_what_happened(
             async with chain.stream(asking()) as deltas:
                 async for item in deltas:
                     text += item.text if item.kind == "text_delta" else ""
-                    if len(text) == 47:
-                        arrived.set()
+                    (arrived.set if len(text) == 47 else bool)()
     [line] = [r.getMessage() for r in caplog.records if "model call failed" in r.getMessage()]
     for word in (
         "endpoint=custom",
