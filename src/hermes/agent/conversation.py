@@ -24,6 +24,11 @@ class CarriedConversation:
 
     history: tuple[Message, ...] = ()
 
+    @property
+    def is_stored(self) -> bool:
+        """Nothing is."""
+        return False
+
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[tuple[Message, ...]]:
         """Give the history as it was sent, with every tool call answered."""
@@ -50,6 +55,11 @@ class StoredConversation:
     source: str
     model: str = ""
     _left: tuple[Message, ...] = field(default=(), init=False)
+
+    @property
+    def is_stored(self) -> bool:
+        """Every turn is."""
+        return True
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[tuple[Message, ...]]:

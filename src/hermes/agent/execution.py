@@ -53,6 +53,11 @@ class Execution(Protocol):
 class Conversation(Protocol):
     """Where a turn's history comes from and where the turn goes."""
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether ``commit`` has anything to do."""
+        ...
+
     def open(self) -> AbstractAsyncContextManager[tuple[Message, ...]]:
         """Hold the conversation for one turn and give its messages, oldest first.
 

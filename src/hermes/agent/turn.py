@@ -104,7 +104,8 @@ async def _held(
             except asyncio.CancelledError as error:
                 interruption = error
                 result = turn.stopped()
-            await finish_despite_cancel(conversation.commit(user, result), limit=_COMMIT_LIMIT)
+            if conversation.is_stored:
+                await finish_despite_cancel(conversation.commit(user, result), limit=_COMMIT_LIMIT)
     except asyncio.CancelledError as error:
         # Before the turn began, or too late to stop it: then it has ended and is stored.
         interruption = error

@@ -9,13 +9,13 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hermes.agent.budget import Budget
 from hermes.agent.runtime import AgentRuntime
 from hermes.errors import ConfigError
-from hermes.gateway.local_model import LocalModel
 from hermes.hermes_cli import config
 from hermes.hermes_cli.config import LoadedSettings
 from hermes.hermes_cli.settings import EndpointSettings, Settings
@@ -269,7 +269,7 @@ async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -
 
 
 async def open_runtime(runtime: AgentRuntime) -> None:
-    """Wait until the store of a prepared runtime is open.
+    """Open the store of a prepared runtime.
 
     Raises:
         ConfigError, SessionError: the database cannot be used.
@@ -278,7 +278,7 @@ async def open_runtime(runtime: AgentRuntime) -> None:
 
 
 async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -> AgentRuntime:
-    """Prepare what turns share, the store still opening; ``open_runtime`` waits for it.
+    """Prepare what turns share, but for the store; ``open_runtime`` opens it.
 
     Raises:
         ConfigError: a setting cannot be used.
@@ -288,7 +288,7 @@ async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None])
     workdir = await asyncio.to_thread(_prepare, loaded)
     url = settings.sessions.database_url.get_secret_value()
     runtime = AgentRuntime(
-        store=deferred(open_store(url or loaded.home / DATABASE_NAME)),
+        store=deferred(partial(open_store, url or loaded.home / DATABASE_NAME)),
         workdir=workdir,
         look=_look,
         results=loaded.home / "results",
@@ -308,6 +308,8 @@ async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None])
         ),
     )
     if _resolve_runtime_agent_kwargs() == {"provider": AUTO}:
+        from hermes.gateway.local_model import LocalModel  # only where no provider is set
+
         local = LocalModel(loaded, runtime.transport, say=say)
         runtime.unconfigured = local.provider
         runtime.closing.append(local.aclose)

@@ -1,34 +1,40 @@
-"""A store that is being opened: usable at once, each operation waits until it is there.
+"""A store that is opened later: usable at once, each operation waits until it is there.
 
-It lets a server listen while the SQL code loads and the database opens.
+It lets a server listen before the SQL code is loaded and the database opened.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from hermes.sessions.store import SessionStore
 
 
 class DeferredStore:
-    """Stands in for the ``SessionStore`` that a coroutine opens."""
+    """Stands in for the ``SessionStore`` that ``opening`` opens, at the first need of it."""
 
-    def __init__(self, opening: Coroutine[Any, Any, SessionStore]) -> None:
-        self._opening = asyncio.ensure_future(opening)
+    def __init__(self, opening: Callable[[], Coroutine[Any, Any, SessionStore]]) -> None:
+        self._open = opening
+        self._opening: asyncio.Task[SessionStore] | None = None
 
     async def opened(self) -> SessionStore:
-        """Wait for the store itself.
+        """Open the store, once, and return it.
 
         Raises:
             ConfigError, SessionError: it cannot be opened.
         """
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
         return await asyncio.shield(self._opening)
 
     async def aclose(self) -> None:
-        """Close the store once it is open; one that could not be opened needs no closing."""
-        await asyncio.wait({self._opening})
-        if not self._opening.cancelled() and self._opening.exception() is None:
-            await self._opening.result().aclose()
+        """Close the store where it is open or about to be."""
+        opening = self._opening
+        if opening is None:
+            return
+        await asyncio.wait({opening})
+        if not opening.cancelled() and opening.exception() is None:
+            await opening.result().aclose()
 
     def __getattr__(self, name: str) -> Any:
         # Every other operation of the port is a coroutine function, whichever they are.
@@ -38,8 +44,8 @@ class DeferredStore:
         return operation
 
 
-def deferred(opening: Coroutine[Any, Any, SessionStore]) -> SessionStore:
-    """Return a store that waits for ``opening``."""
+def deferred(opening: Callable[[], Coroutine[Any, Any, SessionStore]]) -> SessionStore:
+    """Return a store that ``opening`` opens when it is first needed."""
     return cast("SessionStore", DeferredStore(opening))
 
 

@@ -68,7 +68,6 @@ def _spare_the_collector() -> None:
 
     It lives as long as the process, and looking through it again stops all streams for 20 ms.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(5_000, 20, 50)
 
