@@ -11,6 +11,7 @@ from hermes.messages import ToolCall, ToolResult
 from hermes.tools.base import ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.terminal import TerminalLimits
+from support.children import Children, new_children
 
 
 @pytest.fixture
@@ -25,6 +26,11 @@ def context(tmp_path: Path) -> ToolContext:
         results=tmp_path / "results",
         environment={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"},
     )
+
+
+@pytest.fixture
+def children() -> Children:
+    return new_children()
 
 
 Run = Callable[..., Awaitable[ToolResult]]

@@ -5,13 +5,13 @@ import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import psutil
 import pytest
 
 from hermes.messages import ToolCall, ToolResult
 from hermes.tools.base import ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.search import Finding, read_ripgrep
+from support.children import Children
 
 Run = Callable[..., Awaitable[ToolResult]]
 _RIPGREP = shutil.which("rg")
@@ -124,7 +124,9 @@ async def test_a_wrong_expression_is_told(pattern: str, search: Run, tree: Path)
 
 
 @pytest.mark.asyncio
-async def test_a_limit_ends_the_search_and_says_so(search: Run, context: ToolContext) -> None:
+async def test_a_limit_ends_the_search_and_says_so(
+    search: Run, context: ToolContext, children: Children
+) -> None:
     (context.workdir / "a.txt").write_text("hit\n" * 100_000)
 
     few = await search(pattern="hit", limit=3)
@@ -136,7 +138,7 @@ async def test_a_limit_ends_the_search_and_says_so(search: Run, context: ToolCon
     )
     assert usual.text.count("hit\n") == 100
     assert len(all_of_them.text) < 30_000
-    assert psutil.Process().children() == []
+    assert children() == []
 
 
 @pytest.mark.asyncio
@@ -187,7 +189,7 @@ async def test_files_are_found_by_glob_or_part_of_the_name(search: Run, tree: Pa
 
 @pytest.mark.asyncio
 async def test_an_expression_that_never_ends_is_stopped_and_blocks_nobody(
-    context: ToolContext,
+    context: ToolContext, children: Children
 ) -> None:
     (context.workdir / "a.txt").write_text("found first\n" + "a" * 60 + "!\n")
     box = build_toolbox(options=ToolOptions(ripgrep="", search_seconds=1.0))
@@ -203,26 +205,26 @@ async def test_an_expression_that_never_ends_is_stopped_and_blocks_nobody(
         "a.txt\n  1: found first\n[stopped after 1 s; narrow the path or simplify the pattern]"
     )
     assert turns > 1000
-    assert psutil.Process().children() == []
+    assert children() == []
 
 
 @pytest.mark.asyncio
-async def test_cancelling_ends_the_search_program(context: ToolContext) -> None:
+async def test_cancelling_ends_the_search_program(context: ToolContext, children: Children) -> None:
     (context.workdir / "a.txt").write_text("a" * 60 + "!\n")
     box = build_toolbox(options=ToolOptions(ripgrep=""))
     call = ToolCall(id="c1", name="search_files", arguments='{"pattern": "(a+)+$"}')
     searching = asyncio.ensure_future(box.run(call, context))
     async with asyncio.timeout(5):
-        await asyncio.to_thread(_wait_for_a_child)
+        await asyncio.to_thread(_wait_for_a_child, children)
         searching.cancel()
         with pytest.raises(asyncio.CancelledError):
             await searching
 
-    assert [c for c in psutil.Process().children() if c.status() != psutil.STATUS_ZOMBIE] == []
+    assert children() == []
 
 
-def _wait_for_a_child() -> None:
-    while not psutil.Process().children():
+def _wait_for_a_child(children: Children) -> None:
+    while not children():
         pass
 
 
@@ -238,7 +240,7 @@ def _match(**changes: object) -> str:
 
 
 def test_the_output_of_ripgrep_is_read() -> None:
-    root = Path("/work")
+    root = Path("/srv")
 
     assert read_ripgrep(_match(), root) == Finding(
         path="src/a.py", line=7, text="äö alpha", start=3

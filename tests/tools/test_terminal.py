@@ -15,6 +15,7 @@ import pytest
 from hermes.messages import ToolCall, ToolResult
 from hermes.tools.base import ToolContext
 from hermes.tools.registry import build_toolbox
+from support.children import Children
 
 Run = Callable[..., Awaitable[ToolResult]]
 
@@ -69,9 +70,8 @@ def _is_gone(pid: int) -> bool:
         return True
 
 
-def _wait_for_children() -> None:
-    left = psutil.Process().children(recursive=True)
-    _, alive = psutil.wait_procs(left, timeout=5)
+def _wait_for_children(children: Children) -> None:
+    _, alive = psutil.wait_procs(children(), timeout=5)
     assert alive == []
 
 
@@ -189,7 +189,9 @@ async def test_cancelling_kills_everything_at_once(run: Run, witness: Witness) -
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("steps", range(12))
-async def test_cancelling_at_any_early_moment_leaves_no_process(steps: int, run: Run) -> None:
+async def test_cancelling_at_any_early_moment_leaves_no_process(
+    steps: int, run: Run, children: Children
+) -> None:
     running = asyncio.ensure_future(run("terminal", command="exec sleep 617"))
     for _ in range(steps):
         await asyncio.sleep(0)
@@ -197,7 +199,7 @@ async def test_cancelling_at_any_early_moment_leaves_no_process(steps: int, run:
     async with asyncio.timeout(5):
         with pytest.raises(asyncio.CancelledError):
             await running
-        await asyncio.to_thread(_wait_for_children)
+        await asyncio.to_thread(_wait_for_children, children)
 
 
 @pytest.mark.asyncio

@@ -10,6 +10,7 @@ from hermes.messages import ToolCall, ToolResult
 from hermes.tools.base import ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.terminal import TerminalLimits
+from support.children import Children
 
 uvloop = pytest.importorskip("uvloop")
 
@@ -30,29 +31,29 @@ async def _use_all(context: ToolContext) -> list[ToolResult]:
     ]
 
 
-async def _cancel(context: ToolContext) -> None:
+async def _cancel(context: ToolContext, children: Children) -> None:
     box = build_toolbox()
     running = asyncio.ensure_future(
         box.run(_call("terminal", command="sleep 600 & sleep 600"), context)
     )
-    await asyncio.to_thread(_wait_for_children)
+    await asyncio.to_thread(_wait_for_children, children)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
 
-def _wait_for_children() -> None:
-    while len(psutil.Process().children(recursive=True)) < 3:
+def _wait_for_children(children: Children) -> None:
+    while len(children()) < 3:
         pass
 
 
-def test_processes_run_and_end_on_uvloop(context: ToolContext) -> None:
+def test_processes_run_and_end_on_uvloop(context: ToolContext, children: Children) -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(asyncio.wait_for(_use_all(context), 10))
         before = psutil.Process().num_fds()
         said, long, late, _, found = runner.run(asyncio.wait_for(_use_all(context), 10))
-        runner.run(asyncio.wait_for(_cancel(context), 5))
-        _, alive = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=5)
+        runner.run(asyncio.wait_for(_cancel(context, children), 5))
+        _, alive = psutil.wait_procs(children(), timeout=5)
         after = psutil.Process().num_fds()
 
     assert said.text.startswith("said\n[exit code 3; ")
