@@ -117,7 +117,7 @@ def test_without_any_file_the_defaults_of_the_public_agent_hold(home: Path) -> N
     extra = settings.platforms.api_server.extra
     assert (extra.host, extra.port, extra.key) == ("127.0.0.1", 8642, None)
     assert not settings.platforms.api_server.enabled
-    assert settings.gateway.api_server.max_concurrent_runs == 10
+    assert settings.gateway.api_server.max_concurrent_runs == 64  # theirs is 10: a thread a turn
     assert (settings.agent.max_turns, settings.agent.api_max_retries) == (90, 3)
     assert settings.terminal.timeout == 180.0
     assert (loaded.home, loaded.warnings) == (home, ())

@@ -137,7 +137,7 @@ class Platforms(Section):
 class GatewayAPIServer(Section):
     """Limits of the HTTP surface; 0 means no cap."""
 
-    max_concurrent_runs: Whole = 10
+    max_concurrent_runs: Whole = 64
 
 
 class GatewaySettings(Section):

@@ -28,10 +28,11 @@ from hermes.gateway.platforms.api_server.routes import add_routes
 from hermes.gateway.platforms.base import PlatformAdapter, SendResult
 from hermes.hermes_cli import config as settings_file
 from hermes.hermes_cli import profiles
+from hermes.hermes_cli.settings import GatewayAPIServer
 
 _log = logging.getLogger(__name__)
 
-_DEFAULT_MAX_RUNS = 64
+_DEFAULT_MAX_RUNS = GatewayAPIServer().max_concurrent_runs
 _MAX_BODY = 10_000_000
 
 
