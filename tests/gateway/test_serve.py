@@ -153,3 +153,25 @@ async def test_refused_starts_leave_nothing_open(home: Path) -> None:
         )
         await made.disconnect()
     assert handles() <= before + 1
+
+
+async def test_a_second_signal_ends_the_wait_for_turns(
+    scripted_http: ScriptedHttp, home: Path
+) -> None:
+    scripted_http.script([asyncio.Event()])
+    said: list[str] = []
+    server = await start_on(0, scripted_http, home, said)
+    listening = await server.start()
+    headers = {"Authorization": f"Bearer {KEY}"}
+    async with aiohttp.ClientSession(headers=headers) as http:
+        answer = asyncio.ensure_future(
+            http.post(f"{listening.url}/v1/chat/completions", json=STREAM)
+        )
+        await scripted_http.request(1)
+        server.stop()
+        closing = asyncio.ensure_future(server.aclose())
+        await wait_until(lambda: bool(said))
+        server.stop()
+        await asyncio.wait_for(closing, 5)
+        events = events_of(await (await answer).read())
+    assert events[-2]["error"]["code"] == "cancelled"

@@ -91,8 +91,7 @@ class GatewayServer:
 
     async def aclose(self) -> None:
         """Finish or store the running turns, then close everything; idempotent."""
-        adapter, self._adapter = self._adapter, None
-        if adapter is not None:
+        if (adapter := self._adapter) is not None:
             limit = self._loaded.settings.agent.restart_drain_timeout
             running = adapter._inflight_agent_runs
             if running:
@@ -101,6 +100,7 @@ class GatewayServer:
             if stopped:
                 self._say(f"{stopped} turn(s) were stopped and stored as far as they had come.")
             await adapter.disconnect()
+            self._adapter = None
         runtime, self._runtime = self._runtime, None
         if runtime is not None:
             await runtime.aclose()
