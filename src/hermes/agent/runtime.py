@@ -74,16 +74,14 @@ class AgentRuntime:
     )
 
     def __post_init__(self) -> None:
-        self._chains: dict[ProviderChoice, ProviderChain] = {}
+        self._chains: dict[tuple[Endpoint, ...], ProviderChain] = {}
         self._toolboxes: dict[tuple[str, ...], Toolbox] = {}
         self.persona = ""
         self._persona_changed = 0
         self._next_look = 0.0
 
     async def provider(self, choice: ProviderChoice) -> Provider:
-        """Return the provider of a choice; the same for the same choice.
-
-        What a provider has learned of its endpoints lives as long as it does.
+        """Return the provider of a choice; the same for the same choice and settings.
 
         Raises:
             ConfigError: there is no such provider, its key is missing, or (``no_model``) none is
@@ -93,20 +91,21 @@ class AgentRuntime:
             if self.unconfigured is None:
                 raise ConfigError("No model is set up. Run 'hermes doctor'.", code="no_model")
             return await self.unconfigured()
-        chain = self._chains.get(choice)
+        first = endpoint(
+            choice.provider,
+            model=choice.model,
+            base_url=choice.base_url,
+            api_key=choice.api_key,
+            api_mode=choice.api_mode,
+        )
+        # Refined each time: settings of the endpoint may have changed since the last turn.
+        endpoints = (self.refine(first), *choice.fallbacks)
+        chain = self._chains.get(endpoints)
         if chain is None:
             if len(self._chains) >= _MAX_CHAINS:
                 self._chains.pop(next(iter(self._chains)))
-            first = endpoint(
-                choice.provider,
-                model=choice.model,
-                base_url=choice.base_url,
-                api_key=choice.api_key,
-                api_mode=choice.api_mode,
-            )
-            endpoints = (self.refine(first), *choice.fallbacks)
             chain = ProviderChain(endpoints, self.transport, policy=self.policy)
-            self._chains[choice] = chain
+            self._chains[endpoints] = chain
         return chain
 
     async def refresh(self) -> None:

@@ -225,12 +225,35 @@ def _refined(made: Endpoint, chosen: EndpointSettings, settings: Settings) -> En
 
 def refine_endpoint(made: Endpoint) -> Endpoint:
     """Return an endpoint of a request with the settings of the provider it belongs to."""
-    settings = _settings().settings
-    chosen = _named(settings, made.name)
+    loaded = _settings()
+    chosen = _configured_at(made, loaded) or _configured_as(made.name, loaded.settings)
+    return _refined(made, chosen, loaded.settings)
+
+
+def _configured_at(made: Endpoint, loaded: LoadedSettings) -> EndpointSettings | None:
+    """Return the settings that lead to the same address with the same key, the main ones first.
+
+    An endpoint has its profile's name, not the one that the settings gave it.
+    """
+    settings = loaded.settings
+    main = settings.model.provider
+    named = {main: _over(settings.model, _named(settings, main))} if main not in ("", AUTO) else {}
+    for name, chosen in (
+        named | {n: p for n, p in settings.providers.items() if n != main}
+    ).items():
+        try:
+            known = endpoint(**_keywords(chosen, name, loaded))
+        except ConfigError:
+            continue
+        if (known.base_url, known.api_key) == (made.base_url, made.api_key):
+            return chosen
+    return None
+
+
+def _configured_as(name: str, settings: Settings) -> EndpointSettings:
+    chosen = _named(settings, name)
     main = settings.model
-    if not main.provider or main.provider in (AUTO, made.name):
-        chosen = _over(main, chosen)
-    return _refined(made, chosen, settings)
+    return _over(main, chosen) if not main.provider or main.provider in (AUTO, name) else chosen
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:

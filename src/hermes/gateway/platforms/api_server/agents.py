@@ -76,7 +76,8 @@ def _choose(host: Host, wishes: AgentWishes) -> _Choice:
         return _Choice(model=str(override.get("model") or ""), provider=_known(override))
     route = wishes.route
     if route is not None:
-        provider = _provider(str(route.get("provider") or "")) | _known(route)
+        # The provider may be one that the settings name; resolved, it has another name.
+        provider = _known(route) | _provider(str(route.get("provider") or "")) | _own(route)
         model = str(route.get("model") or "") or gateway_run._resolve_gateway_model()
     else:
         provider = _provider(wishes.requested_provider or "")
@@ -98,6 +99,10 @@ def _provider(name: str) -> dict[str, Any]:
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: values[name] for name in _PROVIDER_KEYS if values.get(name)}
+
+
+def _own(route: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in _known(route).items() if name != "provider"}
 
 
 _REMEMBERED = 1000
