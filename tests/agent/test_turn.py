@@ -335,6 +335,24 @@ async def test_a_cancelled_turn_ends_once_is_valid_and_stops_the_wire(
         assert stored[1].text == "Half"
 
 
+async def test_a_stopped_tool_counts_as_neither_succeeded_nor_failed(
+    scripted_http: ScriptedHttp, tmp_path: Path
+) -> None:
+    control = TurnControl()
+
+    async def stop_the_turn(_arguments: Any) -> str:
+        control.cancel()
+        await asyncio.Event().wait()
+        return "never"
+
+    tool = CountingTool(act=stop_the_turn)
+    scripted_http.script(calling(("a", "count", "{}")))
+    async with runtime_for(tmp_path, extra_tools=(tool,)) as runtime:
+        result = await run_turn(agent_at(scripted_http, runtime, control=control))
+    assert result.status == "cancelled"
+    assert result.tools == ToolOutcomes(attempted=1, succeeded=0, failed=0)
+
+
 async def test_cancelling_before_the_start_asks_nothing(
     scripted_http: ScriptedHttp, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ class ToolRound:
         self._emit = emit
         self._parallel = max(1, parallel)
         self.results: dict[str, ToolResult] = {}
+        self._stopped: set[str] = set()
 
     async def run(self, calls: Sequence[ToolCall]) -> None:
         """Run every call once; cancelling ends those that run."""
@@ -51,6 +52,7 @@ class ToolRound:
             result = await self._execution.tool_call(call, arguments)
         except asyncio.CancelledError:
             stopped = unrun(call, "Stopped before it finished; what it did until then is unknown.")
+            self._stopped.add(call.id)
             self._finish(call, stopped, time.monotonic() - started)
             raise
         self._finish(call, result, time.monotonic() - started)
@@ -67,8 +69,7 @@ class ToolRound:
         ]
 
     def outcomes(self, calls: Sequence[ToolCall]) -> ToolOutcomes:
-        """Count what became of the calls."""
-        failed = sum(result.is_error for result in self.results.values())
-        return ToolOutcomes(
-            attempted=len(calls), succeeded=len(self.results) - failed, failed=failed
-        )
+        """Count what became of the calls; one that was stopped neither succeeded nor failed."""
+        ended = [r for call_id, r in self.results.items() if call_id not in self._stopped]
+        failed = sum(result.is_error for result in ended)
+        return ToolOutcomes(attempted=len(calls), succeeded=len(ended) - failed, failed=failed)
