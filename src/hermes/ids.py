@@ -6,7 +6,9 @@ Nothing here is a secret; keys are made where settings are written.
 import os
 import re
 
-_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.|\.\.|%2e|%2f|%5c|^[A-Za-z]:", re.IGNORECASE)
+_UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f/\\\ud800-\udfff]|^\.|\.\.|%2e|%2f|%5c|^[A-Za-z]:", re.IGNORECASE
+)
 
 MAX_ID_LENGTH = 256
 """Longest session id or session key taken from a client, in characters."""

@@ -10,6 +10,7 @@ import openai
 import pytest
 
 from gateway.conftest import KEY, Server
+from hermes.agent.budget import Budget
 from hermes.agent.cancel import TurnControl
 from support.agents import CountingTool, calling
 from support.scripted_http import (
@@ -454,6 +455,41 @@ async def test_a_turn_that_outlasts_the_drain_is_stored_and_told(serve: Serve) -
     assert events[-1] == "[DONE]"
     stored = await server.runtime.store.history("s")
     assert stored[0].text == "hi"
+
+
+async def test_a_turn_that_waits_for_its_model_is_stopped_at_once(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await serve()
+    searching = asyncio.Event()
+
+    async def search(_choice: Any) -> Any:
+        searching.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(server.runtime, "provider", search)
+    first = asyncio.ensure_future(read_all(server, STREAM))
+    await asyncio.wait_for(searching.wait(), 5)
+    assert await asyncio.wait_for(server.adapter.drain(0.05), 5) == 1
+    assert server.adapter._inflight_agent_runs == 0
+    events = events_of(await first)
+    assert (events[-2]["error"]["code"], events[-1]) == ("cancelled", "[DONE]")
+
+
+async def test_a_turn_that_its_budget_cut_says_so(serve: Serve) -> None:
+    server = await serve(tools=(CountingTool(),))
+    server.runtime.budget = Budget(tokens=1)
+    start, *rest = calling(("a", "count", "{}"))
+    server.provider.script([start, chunk(delta(content="part")), *rest])
+    async with server.post(HI) as response:
+        body = await response.json()
+    assert body["hermes"]["error_code"] == "budget_tokens"
+
+
+async def test_json_nested_too_deep_is_a_400(serve: Serve) -> None:
+    server = await serve()
+    async with server.post(b"[" * 100_000 + b'"\\ud800"') as response:
+        assert response.status == 400
 
 
 async def test_a_slow_reader_gets_everything(serve: Serve) -> None:

@@ -25,9 +25,9 @@ class TurnControl:
         self._steers: list[str] = []
         self.cancel_requested = False
 
-    def bind(self) -> None:
-        """Make the current task the one that ``cancel`` stops."""
-        self._task = asyncio.current_task()
+    def bind(self, task: asyncio.Task[Any] | None = None) -> None:
+        """Make ``task``, else the current one, the one that ``cancel`` stops."""
+        self._task = task or asyncio.current_task()
 
     def release(self) -> None:
         """Forget the task: the turn has ended and ``cancel`` does nothing more."""

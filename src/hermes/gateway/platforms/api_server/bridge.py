@@ -3,12 +3,13 @@
 The frames that a client sees are the writers' own.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hermes.agent.event_log import EventLog
-from hermes.errors import HermesError, TurnError
+from hermes.errors import HermesError, TurnCancelled, TurnError
 from hermes.events import TextDelta, ToolFinished, ToolStarted, TurnEvent
 from hermes.messages import ToolCall, ToolResult, Usage
 
@@ -109,7 +110,7 @@ class Ending:
             "completed": False,
             "partial": self.partial,
             "failed": self.failed,
-            "error_code": "output_truncated" if self.finish_reason == "length" else code,
+            "error_code": code or ("output_truncated" if self.finish_reason == "length" else None),
         }
         if self.tools is not None:
             facts["tools"] = dict(self.tools)
@@ -150,6 +151,8 @@ def ending(result: Mapping[str, Any], counts: Mapping[str, int]) -> Ending:
 def failure(error: BaseException) -> Ending:
     """Return the ending of a turn that raised instead of returning."""
     known = error if isinstance(error, HermesError) else None
+    if isinstance(error, asyncio.CancelledError):
+        known = TurnCancelled("The turn was stopped.")
     return Ending(
         text="",
         finish_reason="error",

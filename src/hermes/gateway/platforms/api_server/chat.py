@@ -149,6 +149,8 @@ async def _stream(
         stream.put(None)
 
     task.add_done_callback(ended)
+    # A turn may be stopped while it still waits for its model to be found.
+    control.bind(task)
     return await host._write_sse_chat_completion(
         request,
         completion_id(),

@@ -70,7 +70,7 @@ async def read_object(request: web.Request) -> dict[str, Any]:
     raw = await request.read()
     try:
         body = _loads(raw)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RequestError(f"Invalid JSON in the request body: {error}") from None
     if not isinstance(body, dict):
         raise RequestError("Invalid JSON in the request body: it must be an object.")
