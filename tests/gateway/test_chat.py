@@ -17,6 +17,7 @@ from support.scripted_http import (
     DONE,
     LAST,
     Fault,
+    ScriptedHttp,
     chat,
     chat_events,
     chunk,
@@ -411,6 +412,25 @@ async def test_a_route_alias_answers_under_its_own_name(serve: Serve) -> None:
         async with server.post(HI | {"model": "no-such", "stream": streaming}) as response:
             assert response.status == 404
             assert (await response.json())["error"]["code"] == "model_not_found"
+
+
+async def test_the_main_key_does_not_follow_a_route_to_another_address(serve: Serve) -> None:
+    async with ScriptedHttp() as other:
+        other.script(chat("elsewhere"))
+        server = await serve(model_routes={"there": {"model": "x", "base_url": other.base_url}})
+        async with server.post(HI | {"model": "there"}) as response:
+            assert response.status == 200
+        assert "authorization" not in other.requests[0].headers
+        assert server.provider.requests == []
+
+
+async def test_an_unknown_provider_is_the_clients_mistake(serve: Serve) -> None:
+    server = await serve()
+    async with server.post(HI | {"model": "m", "provider": "opnai"}) as response:
+        assert (response.status, (await response.json())["error"]["code"]) == (
+            400,
+            "unknown_provider",
+        )
 
 
 async def test_over_the_cap_a_client_is_told_when_to_come_back(serve: Serve) -> None:

@@ -4,6 +4,7 @@ Where the settings for it come from is not known here.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from hermes.sessions.turns import SessionLocks
 from hermes.tools.base import Tool, ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.toolbox import Toolbox
+
+_log = logging.getLogger(__name__)
 
 _MAX_CHAINS = 256
 _MAX_PERSONA = 20_000
@@ -49,7 +52,8 @@ class AgentRuntime:
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
     of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
     embedders. ``environment`` is what commands see; it holds no key.
-    ``look`` reads again what may have changed on disk, in a thread. ``persona`` is the text of
+    ``look`` reads again what may have changed on disk, in a thread, and returns the same object
+    as long as nothing has. ``persona`` is the text of
     ``persona_file``, the operator's own words for who the agent is. ``closing`` are called first
     by ``aclose``.
     """
@@ -68,7 +72,7 @@ class AgentRuntime:
     tool_options: ToolOptions = field(default_factory=ToolOptions)
     disabled_toolsets: tuple[str, ...] = ()
     persona_file: Path | None = None
-    look: Callable[[], None] | None = None
+    look: Callable[[], object] | None = None
     closing: list[Callable[[], Awaitable[None]]] = field(
         default_factory=list[Callable[[], Awaitable[None]]]
     )
@@ -79,6 +83,8 @@ class AgentRuntime:
         self.persona = ""
         self._persona_changed = 0
         self._next_look = 0.0
+        self._seen: object = None
+        self._chosen: dict[ProviderChoice, ProviderChain] = {}
 
     async def provider(self, choice: ProviderChoice) -> Provider:
         """Return the provider of a choice; the same for the same choice and settings.
@@ -91,6 +97,12 @@ class AgentRuntime:
             if self.unconfigured is None:
                 raise ConfigError("No model is set up. Run 'hermes doctor'.", code="no_model")
             return await self.unconfigured()
+        known = self._chosen.get(choice)
+        if known is None:
+            known = self._chosen[choice] = self._chain(choice)
+        return known
+
+    def _chain(self, choice: ProviderChoice) -> ProviderChain:
         first = endpoint(
             choice.provider,
             model=choice.model,
@@ -98,12 +110,12 @@ class AgentRuntime:
             api_key=choice.api_key,
             api_mode=choice.api_mode,
         )
-        # Refined each time: settings of the endpoint may have changed since the last turn.
         endpoints = (self.refine(first), *choice.fallbacks)
         chain = self._chains.get(endpoints)
         if chain is None:
             if len(self._chains) >= _MAX_CHAINS:
-                self._chains.pop(next(iter(self._chains)))
+                self._chains.clear()
+                self._chosen = {}
             chain = ProviderChain(endpoints, self.transport, policy=self.policy)
             self._chains[endpoints] = chain
         return chain
@@ -116,15 +128,19 @@ class AgentRuntime:
             await asyncio.to_thread(self._look)
 
     def _look(self) -> None:
-        if self.look is not None:
-            self.look()
+        seen = self.look() if self.look is not None else None
+        if seen is not self._seen:
+            # Endpoints may have other settings now; one that has the same keeps its chain.
+            self._seen, self._chosen = seen, {}
         path = self.persona_file
         try:
             changed = path.stat().st_mtime_ns if path is not None else 0
             if path is not None and changed != self._persona_changed:
                 self.persona = path.read_text("utf-8", "replace")[:_MAX_PERSONA]
                 self._persona_changed = changed
-        except FileNotFoundError:
+        except OSError as error:
+            if not isinstance(error, FileNotFoundError):
+                _log.warning("%s cannot be read: %s", path, error)
             self.persona, self._persona_changed = "", 0
 
     def toolbox(self, toolsets: Sequence[str]) -> Toolbox:

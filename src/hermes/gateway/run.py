@@ -251,9 +251,10 @@ def _configured_at(made: Endpoint, loaded: LoadedSettings) -> EndpointSettings |
 
 
 def _configured_as(name: str, settings: Settings) -> EndpointSettings:
+    """Return the settings of a provider by its name; the main model's hold for its own alone."""
     chosen = _named(settings, name)
-    main = settings.model
-    return _over(main, chosen) if not main.provider or main.provider in (AUTO, name) else chosen
+    is_main = _resolve_runtime_agent_kwargs().get("provider") == name
+    return _over(settings.model, chosen) if is_main else chosen
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -270,10 +271,6 @@ def _prepare(loaded: LoadedSettings) -> Path:
     if not workdir.is_dir():
         raise ConfigError(f"terminal.cwd is not a folder: {workdir}")
     return workdir
-
-
-def _look() -> None:
-    look_at_settings()
 
 
 async def build_runtime(loaded: LoadedSettings, *, say: Callable[[str], None]) -> AgentRuntime:
@@ -313,7 +310,7 @@ async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None])
     runtime = AgentRuntime(
         store=deferred(partial(open_store, url or loaded.home / DATABASE_NAME)),
         workdir=workdir,
-        look=_look,
+        look=look_at_settings,
         results=loaded.home / "results",
         environment=command_environment(config.process_environment()),
         refine=refine_endpoint,

@@ -78,6 +78,9 @@ def _choose(host: Host, wishes: AgentWishes) -> _Choice:
     if route is not None:
         # The provider may be one that the settings name; resolved, it has another name.
         provider = _known(route) | _provider(str(route.get("provider") or "")) | _own(route)
+        if route.get("base_url") and not (route.get("provider") or route.get("api_key")):
+            # The main provider's key belongs to its own address and goes to no other.
+            provider.pop("api_key", None)
         model = str(route.get("model") or "") or gateway_run._resolve_gateway_model()
     else:
         provider = _provider(wishes.requested_provider or "")

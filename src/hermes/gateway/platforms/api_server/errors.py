@@ -67,6 +67,7 @@ def request_error_response(error: RequestError) -> web.Response:
 _STATUS = {
     "context_length_exceeded": 400,
     "content_filter": 400,
+    "unknown_provider": 400,
     "rate_limited": 429,
     "overloaded": 503,
     "no_model": 503,
