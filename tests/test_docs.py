@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -155,6 +156,8 @@ async def test_the_request_of_the_readme_streams_an_answer(
         ready = (await server.out.readline()).decode()
         [address] = re.findall(r"(127\.0\.0\.1:\d+)", ready)
         out = await shell(request.replace("127.0.0.1:8642", address), workplace)
+        server.send(signal.SIGTERM)
+        assert await server.wait() == 0
 
     events = [line.removeprefix("data: ") for line in out.splitlines() if line.startswith("data: ")]
     assert events[-1] == "[DONE]"
