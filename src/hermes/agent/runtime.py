@@ -52,8 +52,8 @@ class AgentRuntime:
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
     of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
     embedders. ``environment`` is what commands see; it holds no key.
-    ``look`` reads again what may have changed on disk, in a thread, and returns the same object
-    as long as nothing has. ``persona`` is the text of
+    ``look`` reads again what may have changed on disk, in a thread. ``settings`` gives
+    what ``refine`` goes by, the same object as long as it has not changed. ``persona`` is the text of
     ``persona_file``, the operator's own words for who the agent is. ``closing`` are called first
     by ``aclose``.
     """
@@ -73,6 +73,7 @@ class AgentRuntime:
     disabled_toolsets: tuple[str, ...] = ()
     persona_file: Path | None = None
     look: Callable[[], object] | None = None
+    settings: Callable[[], object] | None = None
     closing: list[Callable[[], Awaitable[None]]] = field(
         default_factory=list[Callable[[], Awaitable[None]]]
     )
@@ -97,6 +98,10 @@ class AgentRuntime:
             if self.unconfigured is None:
                 raise ConfigError("No model is set up. Run 'hermes doctor'.", code="no_model")
             return await self.unconfigured()
+        seen = self.settings() if self.settings is not None else None
+        if seen is not self._seen:
+            # Endpoints may have other settings now; one that has the same keeps its chain.
+            self._seen, self._chosen = seen, {}
         known = self._chosen.get(choice)
         if known is None:
             known = self._chosen[choice] = self._chain(choice)
@@ -128,10 +133,8 @@ class AgentRuntime:
             await asyncio.to_thread(self._look)
 
     def _look(self) -> None:
-        seen = self.look() if self.look is not None else None
-        if seen is not self._seen:
-            # Endpoints may have other settings now; one that has the same keeps its chain.
-            self._seen, self._chosen = seen, {}
+        if self.look is not None:
+            self.look()
         path = self.persona_file
         try:
             changed = path.stat().st_mtime_ns if path is not None else 0

@@ -311,6 +311,7 @@ async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None])
         store=deferred(partial(open_store, url or loaded.home / DATABASE_NAME)),
         workdir=workdir,
         look=look_at_settings,
+        settings=_settings,
         results=loaded.home / "results",
         environment=command_environment(config.process_environment()),
         refine=refine_endpoint,
