@@ -52,8 +52,8 @@ class AgentRuntime:
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
     of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
     embedders. ``environment`` is what commands see; it holds no key.
-    ``look`` reads again what may have changed on disk, in a thread. ``settings`` gives
-    what ``refine`` goes by, the same object as long as it has not changed. ``persona`` is the text of
+    ``look`` reads again what may have changed on disk, in a thread. ``settings`` gives what
+    ``refine`` goes by, the same object as long as it has not changed. ``persona`` is the text of
     ``persona_file``, the operator's own words for who the agent is. ``closing`` are called first
     by ``aclose``.
     """
