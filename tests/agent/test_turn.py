@@ -316,7 +316,7 @@ async def test_a_cancelled_turn_ends_once_is_valid_and_stops_the_wire(
         if moment == "in the stream":
             await sink.until("text_delta")
         elif moment == "in a tool":
-            await asyncio.wait_for(reached.wait(), 5)
+            await asyncio.wait_for(reached.wait(), 20)
         if outside:
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -325,7 +325,7 @@ async def test_a_cancelled_turn_ends_once_is_valid_and_stops_the_wire(
             control.cancel()
             assert (await running).status == "cancelled"
         if moment != "in a tool":
-            await asyncio.wait_for(request.hung_up.wait(), 5)
+            await asyncio.wait_for(request.hung_up.wait(), 20)
         stored = await runtime.store.history("s")
     assert terminal_events(sink) == ["turn_failed"]
     assert len(scripted_http.requests) == 1

@@ -49,7 +49,7 @@ class Saves:
 
     async def done(self) -> None:
         """Wait for the last save."""
-        await asyncio.wait_for(self._running, 5)
+        await asyncio.wait_for(self._running, 20)
 
 
 def counting(call_id: str) -> list[Any]:
@@ -147,7 +147,7 @@ async def test_a_cancelled_turn_is_stored_once_and_leaves_nothing_unfinished(
             saves.go.clear()
         agent = agent_at(scripted_http, runtime, stored=True, session_id="s", control=control)
         running = asyncio.ensure_future(run_turn(agent, "count"))
-        await asyncio.wait_for(saves.begun.wait(), 5)
+        await asyncio.wait_for(saves.begun.wait(), 20)
         if moment == "in the call after it":
             await scripted_http.request(2)
         control.cancel()

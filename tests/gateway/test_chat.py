@@ -322,7 +322,7 @@ async def test_silence_is_filled_with_comments(serve: Serve) -> None:
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         seen = b""
         while seen.count(b": keepalive") < 3:
-            seen += await asyncio.wait_for(response.content.readany(), 5)
+            seen += await asyncio.wait_for(response.content.readany(), 20)
         gate.set()
         seen += await response.read()
     assert content(events_of(seen)) == "done"
@@ -346,9 +346,9 @@ async def test_a_client_that_leaves_stops_the_model_and_its_tools(
     server = await serve(tools=(CountingTool(act=wait),))
     server.provider.script(calling(("a", "count", "{}")), [Fault.HANG])
     request = asyncio.ensure_future(read_all(server, HI | {"stream": streaming}))
-    await asyncio.wait_for(running.wait(), 5)
+    await asyncio.wait_for(running.wait(), 20)
     request.cancel()
-    await asyncio.wait_for(stopped.wait(), 5)
+    await asyncio.wait_for(stopped.wait(), 20)
     await wait_until(lambda: not server.adapter._slots)
     assert len(server.provider.requests) == 1
     assert server.adapter._inflight_agent_runs == 0
@@ -366,7 +366,7 @@ async def test_a_client_that_leaves_while_the_model_is_silent_closes_the_wire(se
         await response.content.readany()
         upstream = await server.provider.request(1)
         response.close()
-        await asyncio.wait_for(upstream.hung_up.wait(), 5)
+        await asyncio.wait_for(upstream.hung_up.wait(), 20)
 
 
 async def test_a_session_header_continues_the_stored_conversation(serve: Serve) -> None:
@@ -489,8 +489,8 @@ async def test_a_turn_that_waits_for_its_model_is_stopped_at_once(
 
     monkeypatch.setattr(server.runtime, "provider", search)
     first = asyncio.ensure_future(read_all(server, STREAM))
-    await asyncio.wait_for(searching.wait(), 5)
-    assert await asyncio.wait_for(server.adapter.drain(0.05), 5) == 1
+    await asyncio.wait_for(searching.wait(), 20)
+    assert await asyncio.wait_for(server.adapter.drain(0.05), 20) == 1
     assert server.adapter._inflight_agent_runs == 0
     events = events_of(await first)
     assert (events[-2]["error"]["code"], events[-1]) == ("cancelled", "[DONE]")

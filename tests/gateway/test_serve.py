@@ -121,7 +121,7 @@ async def test_a_port_that_is_given_back_in_time_is_taken(
     starting = asyncio.ensure_future(server.start())
     await wait_until(lambda: bool(said))
     holder.close()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         listening = await starting
     assert listening.url == f"http://127.0.0.1:{port}"
     await server.aclose()
@@ -172,6 +172,6 @@ async def test_a_second_signal_ends_the_wait_for_turns(
         closing = asyncio.ensure_future(server.aclose())
         await wait_until(lambda: bool(said))
         server.stop()
-        await asyncio.wait_for(closing, 5)
+        await asyncio.wait_for(closing, 20)
         events = events_of(await (await answer).read())
     assert events[-2]["error"]["code"] == "cancelled"

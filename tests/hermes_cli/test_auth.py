@@ -61,7 +61,7 @@ def test_a_key_is_made_once_and_kept_private(home: Path) -> None:
 
 
 def test_two_starts_at_once_agree_on_one_key(home: Path) -> None:
-    barrier = threading.Barrier(8, timeout=5)
+    barrier = threading.Barrier(8, timeout=20)
     keys: list[auth.ServerKey] = []
 
     def start() -> None:

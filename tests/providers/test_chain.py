@@ -131,7 +131,7 @@ async def test_a_stream_cut_without_its_end_is_no_answer(scripted_http: Scripted
 async def into(seen: list[Any], chain: Any) -> str:
     """Gather what a call delivers; return the code of its failure, "" without one."""
     try:
-        async with asyncio.timeout(5), chain.stream(asking()) as deltas:
+        async with asyncio.timeout(20), chain.stream(asking()) as deltas:
             async for item in deltas:
                 seen.append(item)  # noqa: PERF401 - what came before the error counts
     except ProviderError as error:
@@ -336,7 +336,7 @@ async def test_cancelling_while_waiting_makes_no_further_request(
     scripted_http.default = lambda _r: error(500, "boom")
     async with chain_over(served_by(scripted_http), sleep=sleep) as chain:
         running = asyncio.ensure_future(answer_of(chain))
-        await asyncio.wait_for(waiting.wait(), 5)
+        await asyncio.wait_for(waiting.wait(), 20)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
@@ -354,7 +354,7 @@ async def test_leaving_closes_the_wire_at_once(scripted_http: ScriptedHttp, answ
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
             await running
-        await asyncio.wait_for(request.hung_up.wait(), 5)
+        await asyncio.wait_for(request.hung_up.wait(), 20)
 
 
 async def test_after_many_stalls_a_healthy_endpoint_is_used_again(

@@ -20,7 +20,7 @@ def asking(text: str = "hi") -> ModelRequest:
 
 
 async def deltas_of(provider: Provider, text: str = "hi") -> list[Any]:
-    async with asyncio.timeout(5), provider.stream(asking(text)) as deltas:
+    async with asyncio.timeout(20), provider.stream(asking(text)) as deltas:
         return [item async for item in deltas]
 
 

@@ -47,7 +47,7 @@ class Gate:
 
     async def reached(self) -> None:
         for _ in self.jobs:
-            assert await asyncio.to_thread(self.entered.acquire, timeout=5)
+            assert await asyncio.to_thread(self.entered.acquire, timeout=20)
 
     def open(self) -> None:
         self._go_on.set()

@@ -30,7 +30,7 @@ async def test_the_second_turn_of_a_session_waits_and_sees_the_first_ones_result
                 await go_on.wait()
             await store.append_turn("s", [text_message("user", name)], usage=Usage())
 
-    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
         tasks.create_task(turn("first"))
         await first_runs.wait()
         tasks.create_task(turn("second"))
@@ -51,7 +51,7 @@ async def test_different_sessions_run_beside_each_other():
         async with locks.hold(session_id):
             await both.wait()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await asyncio.gather(turn("a"), turn("b"))
 
 
@@ -63,7 +63,7 @@ async def test_waiting_turns_run_in_the_order_of_asking():
             order.append(number)
             await asyncio.sleep(0)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await asyncio.gather(*map(turn, range(20)))
 
     assert order == list(range(20))
@@ -84,7 +84,7 @@ async def test_a_cancelled_turn_waiting_or_running_lets_the_others_go_on(cancell
     tasks[cancelled].cancel()
     for _ in range(3):
         inside.release()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         results = await asyncio.gather(*tasks, return_exceptions=True)
 
     assert done == [number for number in range(4) if number != cancelled]
@@ -111,7 +111,7 @@ async def test_a_waiter_cancelled_just_as_it_gets_the_lock_hands_it_on():
     release.set()
     await asyncio.sleep(0)
     second.cancel()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         await asyncio.gather(first, second, third, return_exceptions=True)
 
     assert "third" in done

@@ -42,7 +42,7 @@ class Recorder:
         return "".join(event.text for event in self.events if event.kind == "text_delta")
 
     async def until(self, kind: str) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while kind not in self.kinds():
                 self._changed.clear()
                 await self._changed.wait()
@@ -103,7 +103,7 @@ def asking(text: str = "hi", **fields: Any) -> ModelRequest:
 
 async def answer_of(chain: ProviderChain, request: ModelRequest | None = None) -> list[Delta]:
     """All deltas of one call."""
-    async with asyncio.timeout(5), chain.stream(request or asking()) as deltas:
+    async with asyncio.timeout(20), chain.stream(request or asking()) as deltas:
         return [item async for item in deltas]
 
 
@@ -141,7 +141,7 @@ def agent_at(server: ScriptedHttp, runtime: AgentRuntime, **keywords: Any) -> AI
 
 
 async def run_turn(agent: AIAgent, text: str = "hi", history: Any = ()) -> TurnResult:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         return await agent.run(text, history)
 
 

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from types import TracebackType
 from typing import Any, Self, TypeAlias, cast
 
-LIMIT = 5.0
+LIMIT = 20.0
 """Seconds that any wait of a test may take."""
 
 

@@ -170,7 +170,7 @@ async def test_what_is_no_regular_file_is_refused_at_once(run: Run, context: Too
             "sock": "a socket",
         }
         for path, kind in kinds.items():
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(20):
                 results = [
                     await run("read_file", path=path),
                     await run("write_file", path=path, content="x"),
@@ -339,7 +339,7 @@ async def test_patches_of_one_file_by_many_names_lose_nothing(
     (context.workdir / "inner").mkdir()
     names = ["a.txt", "link", "inner/../a.txt", str(path)]
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         results = await asyncio.gather(
             *(
                 run("patch", path=names[n % 4], old_string=f"<{n}>", new_string=f"[{n}]")
@@ -366,7 +366,7 @@ async def test_a_cancelled_change_does_not_happen_later(run: Run, context: ToolC
             await asyncio.sleep(0)
         for task in waiting:
             task.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await asyncio.wait(waiting)
     finally:
         holder.__exit__(None, None, None)

@@ -52,8 +52,8 @@ def test_processes_run_and_end_on_uvloop(context: ToolContext, children: Childre
         runner.run(asyncio.wait_for(_use_all(context), 10))
         before = psutil.Process().num_fds()
         said, long, late, _, found = runner.run(asyncio.wait_for(_use_all(context), 10))
-        runner.run(asyncio.wait_for(_cancel(context, children), 5))
-        _, alive = psutil.wait_procs(children(), timeout=5)
+        runner.run(asyncio.wait_for(_cancel(context, children), 20))
+        _, alive = psutil.wait_procs(children(), timeout=20)
         after = psutil.Process().num_fds()
 
     assert said.text.startswith("said\n[exit code 3; ")

@@ -77,7 +77,7 @@ class FileServer:
         self.moved.set()
 
     async def _until_taken(self, done: int) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while self.taken < done:
                 self.moved.clear()
                 await self.moved.wait()
