@@ -80,15 +80,21 @@ async def listen(chain: ProviderChain) -> tuple[list[Any], ProviderError | None]
     return seen, None
 
 
-def _paced(request: Any) -> Answer:
-    """A whole stream that lets other tasks run between its pieces."""
-    loop = asyncio.get_running_loop()
+def _paced(_request: Any) -> Answer:
+    """A whole stream whose pieces come twenty turns of the loop apart, however fast it turns."""
     steps: list[Any] = []
     for number, piece in enumerate([head(), *(chunk(e) for e in chat_events("abcd")), LAST]):
         gate = asyncio.Event()
-        loop.call_later(0.0005 * number, gate.set)
+        _set_after(20 * number, gate)
         steps += [gate, piece]
     return steps
+
+
+def _set_after(turns: int, gate: asyncio.Event) -> None:
+    if turns == 0:
+        gate.set()
+    else:
+        asyncio.get_running_loop().call_soon(_set_after, turns - 1, gate)
 
 
 async def test_cancelled_at_any_await_the_wire_is_closed_at_once(
