@@ -20,6 +20,7 @@ from table import number
 LENGTHS = (10, 100, 1000)
 WORDS = ("lorem ipsum dolor sit amet " * 8)[:200]
 TURNS = 60
+WARM = 40
 
 
 def conversation(messages: int) -> list[dict[str, str]]:
@@ -41,7 +42,7 @@ def post(target: Target, body: bytes, session: str = "") -> None:
 
 def cpu_of_a_turn(target: Target, body: bytes, session: str = "") -> float:
     """Return the server's CPU milliseconds for one turn, warm, the mean of many."""
-    for _ in range(5):
+    for _ in range(WARM):
         post(target, body, session)
     before = target.cpu_seconds()
     for _ in range(TURNS):

@@ -91,11 +91,11 @@ def stream_rows(load: Load, server: Target, provider: Target, quick: bool) -> li
 
 
 def _stream_rows(streams: int, ours: dict[str, Any], direct: dict[str, Any]) -> Iterable[Row]:
+    count = f"{streams} streams" if streams > 1 else "1 stream"
+
     def row(name: str, unit: str, path: tuple[str, ...], quoted: float, **more: Any) -> Row:
         a, b = (_at(figures, path) for figures in (ours, direct))
-        return Row(
-            name=f"{name}, {streams} streams", unit=unit, ours=a, direct=b, peer=quoted, **more
-        )
+        return Row(name=f"{name}, {count}", unit=unit, ours=a, direct=b, peer=quoted, **more)
 
     p50_goal: dict[str, Any] = {"goal": 5.0} if streams == 1 else {}
     p95_goal = {"goal": 60.0, "goal_over_direct": True} if streams == 100 else {}
@@ -121,12 +121,13 @@ def turn_rows(load: Load, server: Target, provider: Target, seconds: float) -> l
     """Turns without streaming, as fast as they go."""
     rows: list[Row] = []
     for clients in CLIENTS:
+        count = f"{clients} clients" if clients > 1 else "1 client"
         options = ("-c", str(clients), "--duration", str(seconds))
         direct = load.run(provider, "rps", *options)
         ours = load.run(server, "rps", *options)
         rows += [
             Row(
-                name=f"turns, {clients} clients",
+                name=f"turns, {count}",
                 unit="1/s",
                 ours=ours["requests_per_s"],
                 direct=direct["requests_per_s"],
@@ -135,7 +136,7 @@ def turn_rows(load: Load, server: Target, provider: Target, seconds: float) -> l
                 goal=300 if clients == 10 else None,
             ),
             Row(
-                name=f"CPU of a turn, {clients} clients",
+                name=f"CPU of a turn, {count}",
                 unit="ms",
                 ours=ours["server"]["cpu_ms_per_request"],
                 direct=direct["server"]["cpu_ms_per_request"],
