@@ -375,7 +375,9 @@ async def test_an_error_is_no_conversation_and_roles_alternate_after_it(
         await run_turn(agent_at(scripted_http, runtime, stored=True, session_id="s"), "two")
     assert first.status == "failed"
     sent = (await scripted_http.request(2)).body["messages"]
-    assert [m["role"] for m in sent if m["role"] != "system"] == ["user"]
+    [question] = [m for m in sent if m["role"] == "user"]
+    assert question["content"] == "one\n\ntwo"
+    assert len(sent) == 2
     assert "broken" not in str(sent)
 
 

@@ -34,6 +34,8 @@ async def test_without_the_right_key_nothing_runs(serve: Serve, value: str) -> N
         assert response.headers["WWW-Authenticate"]
     assert set(body["error"]) == {"message", "type", "param", "code"}
     assert body["error"]["code"] == "invalid_api_key"
+    assert "API_SERVER_KEY" in body["error"]["message"]
+    assert "*" not in body["error"]["message"]
     assert server.provider.requests == []
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import orjson
 
-from hermes.messages import Message, ToolCall, ToolResult
+from hermes.messages import Message, TextPart, ToolCall, ToolResult
 
 
 def tool_message(result: ToolResult) -> Message:
@@ -52,7 +52,8 @@ def alternating(messages: Iterable[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
         if message.role == "user" and joined and joined[-1].role == "user":
-            joined[-1] = replace(joined[-1], parts=joined[-1].parts + message.parts)
+            parts = (*joined[-1].parts, TextPart(text="\n\n"), *message.parts)
+            joined[-1] = replace(joined[-1], parts=parts)
         else:
             joined.append(message)
     return joined

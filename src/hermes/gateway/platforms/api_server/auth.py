@@ -34,7 +34,8 @@ def check_auth(host: _Keyed, request: web.Request) -> web.Response | None:
         return None
     _log.warning("refused a request without the right key: %s", _source(request))
     return error_response(
-        "Invalid API key. Send it as 'Authorization: Bearer KEY'.",
+        "Invalid API key. The Authorization header must hold the word Bearer and the server's key, "
+        "which stands in its .env as API_SERVER_KEY.",
         status=401,
         code="invalid_api_key",
         headers={"WWW-Authenticate": 'Bearer realm="hermes"'},
