@@ -42,7 +42,12 @@ class Handler(BaseHTTPRequestHandler):
                 request=body,
                 authorised=self.headers["Authorization"] == f"Bearer {settings['key']}",
             )
-        answer = script["answers"][asked]
+        try:
+            self.answer(script["answers"][asked])
+        except ConnectionError:  # it hung up before all was said
+            note(hung_up=True)
+
+    def answer(self, answer):
         if "status" in answer:
             self.reply(answer["status"], "application/json", json.dumps(answer["body"]))
             return
@@ -53,8 +58,7 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(7)
         if answer.get("hold"):
             self.connection.recv(1)
-            note(hung_up=True)
-            return
+            raise ConnectionResetError
         last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "model": "m"}
         self.event({**last, "usage": {"prompt_tokens": 10, "completion_tokens": 2}})
         self.wfile.write(b"data: [DONE]\n\n")
