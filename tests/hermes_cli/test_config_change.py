@@ -203,3 +203,37 @@ def test_a_home_that_cannot_be_made_is_an_error_of_ours(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="Cannot write"):
         config_change.set_value(tmp_path / "file" / "home", "agent.max_turns", 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("model.provider", "opnai", "did you mean openai"),
+        ("model.base_url", "ftp://x", "https://host/v1"),
+        ("fallback_providers", [{"provider": "antropic"}], "did you mean anthropic"),
+        ("providers.lab.base_url", "http://a b", "https://host/v1"),
+    ],
+)
+def test_a_provider_or_address_that_does_not_exist_is_refused_before_it_is_written(
+    home: Path, key: str, value: object, told: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config_change.set_value(home, key, value)
+    assert told in caught.value.message
+    assert not (home / "config.yaml").exists()
+
+
+def test_a_name_under_providers_is_a_provider(home: Path) -> None:
+    config_change.set_value(home, "providers.lab.base_url", "http://127.0.0.1:9/v1")
+    config_change.set_value(home, "model.provider", "lab")
+    assert config.load_settings(home).settings.model.provider == "lab"
+
+
+def test_a_running_server_keeps_its_provider_when_the_file_names_none_that_exists(
+    home: Path,
+) -> None:
+    path = home / "config.yaml"
+    path.write_text("model: {provider: openai}\n")
+    assert config.current_settings(home).settings.model.provider == "openai"
+    path.write_text("model: {provider: opnai-typo}\n")
+    assert config.current_settings(home).settings.model.provider == "openai"

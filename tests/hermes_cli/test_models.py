@@ -133,9 +133,9 @@ def test_a_provider_that_does_not_exist_is_named(
 ) -> None:
     write_config("model: {provider: opnai}\n" + NO_SERVERS)
 
-    assert main.run(["models"]) == 1
+    assert main.run(["models"]) == 2
 
-    assert "did you mean openai" in capsys.readouterr().out
+    assert "did you mean openai" in capsys.readouterr().err
 
 
 def test_each_named_provider_has_the_default_model_of_its_profile() -> None:

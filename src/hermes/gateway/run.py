@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from hermes.agent.budget import Budget
 from hermes.agent.runtime import AgentRuntime
 from hermes.errors import ConfigError
-from hermes.hermes_cli import config
+from hermes.hermes_cli import config, tools_config
 from hermes.hermes_cli.config import LoadedSettings
 from hermes.hermes_cli.settings import EndpointSettings, Settings
 from hermes.messages import ModelOptions
@@ -340,7 +340,7 @@ async def prepare_runtime(loaded: LoadedSettings, *, say: Callable[[str], None])
 
 def agent_keywords(loaded: LoadedSettings) -> dict[str, Any]:
     """Return the keywords of an ``AIAgent`` that answers as the settings say."""
-    toolsets = loaded.settings.platform_toolsets.get("cli") or ["default"]
+    toolsets = tools_config._get_platform_tools(_load_gateway_config(), "cli")
     return {
         **_resolve_runtime_agent_kwargs(),
         "model": _resolve_gateway_model(),
@@ -348,5 +348,5 @@ def agent_keywords(loaded: LoadedSettings) -> dict[str, Any]:
         "max_iterations": _current_max_iterations(),
         "reasoning_config": GatewayRunner._load_reasoning_config(),
         "ephemeral_system_prompt": loaded.settings.agent.system_prompt or None,
-        "enabled_toolsets": tuple(toolsets),
+        "enabled_toolsets": tuple(sorted(toolsets)),
     }

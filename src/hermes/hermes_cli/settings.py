@@ -4,9 +4,23 @@ Files and variables are read by ``config``; keys that stand here nowhere are nam
 ``key_check``.
 """
 
+from collections.abc import Container
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from hermes.errors import ConfigError
+from hermes.hermes_cli import value_errors
+from hermes.providers.registry import find_profile
+from hermes.providers.urls import normalise_base_url
 
 
 def _list(value: Any) -> Any:
@@ -190,6 +204,24 @@ class LocalSettings(Section):
     detect_servers: bool = True
 
 
+def _check_endpoint(place: tuple[str, ...], entry: EndpointSettings, named: Container[str]) -> None:
+    """Refuse a provider that does not exist and an address that is none."""
+    name = entry.provider.strip()
+    try:
+        if name and name != "auto" and name not in named:
+            find_profile(name)
+        # One with credentials in it is refused where it is used: what is shown must still load.
+        if entry.base_url and "@" not in entry.base_url:
+            normalise_base_url(entry.base_url)
+    except ConfigError as error:
+        key = "provider" if error.code == "unknown_provider" else "base_url"
+        raise PydanticCustomError(
+            value_errors.UNUSABLE,
+            "{reason}",
+            {"place": (*place, key), "reason": error.message},
+        ) from None
+
+
 class Settings(Section):
     """Everything that can be set."""
 
@@ -203,3 +235,12 @@ class Settings(Section):
     terminal: TerminalSettings = TerminalSettings()
     sessions: SessionSettings = SessionSettings()
     local: LocalSettings = LocalSettings()
+
+    @model_validator(mode="after")
+    def _endpoints_exist(self) -> Self:
+        _check_endpoint(("model",), self.model, self.providers)
+        for name, entry in self.providers.items():
+            _check_endpoint(("providers", name), entry, self.providers)
+        for number, entry in enumerate(self.fallback_providers):
+            _check_endpoint(("fallback_providers", str(number)), entry, self.providers)
+        return self

@@ -10,6 +10,9 @@ import pydantic
 
 from hermes.hermes_cli.yaml_file import kind_of
 
+UNUSABLE = "unusable"
+"""The type of a mistake whose context holds the steps of its ``place`` and the whole ``reason``."""
+
 _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -39,10 +42,14 @@ def mistakes(
     """Return the text of each mistake by the steps of its key."""
     found: dict[tuple[str, ...], str] = {}
     for item in error.errors(include_url=False):
-        steps = tuple(str(step) for step in item["loc"])
+        context = item.get("ctx") or {}
+        steps = tuple(str(step) for step in context.get("place", item["loc"]))
         key = ".".join(steps)
         if steps in names:
             key = f"{names[steps]} ({key})"
+        if item["type"] == UNUSABLE:
+            found[steps] = f"{key}: {context['reason']}"
+            continue
         found[steps] = f"{key} must be {_expected(item)}, but holds {_found(item['input'])}"
     return found
 
