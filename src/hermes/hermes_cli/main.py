@@ -3,6 +3,7 @@
 A command's code is loaded when it is asked for, so that ``--help`` and ``--version`` are quick.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -37,6 +38,7 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"hermes.hermes_cli.commands.{cmd_name}")
+        gc.enable()
         return module.command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

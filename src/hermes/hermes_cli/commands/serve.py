@@ -70,9 +70,11 @@ def _spare_the_collector() -> None:
     """
     gc.freeze()
     gc.set_threshold(5_000, 20, 50)
+    gc.enable()
 
 
 def _run(loaded: LoadedSettings) -> None:
+    gc.disable()  # until the server has announced itself
     from hermes.gateway import server
 
     def say(line: str) -> None:
