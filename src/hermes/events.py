@@ -3,7 +3,8 @@
 Events are facts, not frames; how a client sees them is for the projections to say.
 
 Order: ``TurnStarted`` first; then for each step ``StepStarted``, any mix of ``TextDelta`` and
-``ReasoningDelta``, then ``ToolStarted`` and ``ToolFinished`` in pairs that share a call id;
+``ReasoningDelta``, then ``ToolStarted`` and ``ToolFinished`` in pairs that share a call id; the
+approvals and subagents of a call stand between the two, in pairs of their own ids;
 ``Retrying`` may stand before a step's first delta only. Exactly one terminal event
 (``TurnFinished`` or ``TurnFailed``) comes last. ``TextDelta`` texts of all steps joined are the
 answer as the client saw it.
@@ -154,6 +155,72 @@ class ToolFinished:
     kind: Literal["tool_finished"] = "tool_finished"
 
 
+ApprovalChoice: TypeAlias = Literal["once", "session", "always", "deny"]
+"""What a person may answer to a request for approval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested:
+    """A call waits for a person's decision, until ``expires_at`` (Unix seconds).
+
+    ``reason`` says what is dangerous and ``detail`` what is about to happen; both are redacted
+    and safe to show. ``choices`` are the answers that are taken.
+    """
+
+    approval_id: str
+    call: ToolCall
+    reason: str
+    detail: str
+    choices: tuple[ApprovalChoice, ...]
+    expires_at: float
+    kind: Literal["approval_requested"] = "approval_requested"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalResolved:
+    """The decision on an approval; ``by`` is the surface that made it, or why nobody could."""
+
+    approval_id: str
+    call: ToolCall
+    choice: ApprovalChoice
+    by: str
+    kind: Literal["approval_resolved"] = "approval_resolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentStarted:
+    """A call handed work to a sub-agent, whose own session is ``session_id``."""
+
+    subagent_id: str
+    call_id: str
+    goal: str
+    session_id: str
+    model: str
+    depth: int
+    kind: Literal["subagent_started"] = "subagent_started"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentProgressed:
+    """A sub-agent does something; ``line`` is short and redacted."""
+
+    subagent_id: str
+    line: str
+    kind: Literal["subagent_progressed"] = "subagent_progressed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubagentFinished:
+    """A sub-agent ended; ``summary`` is what it hands back."""
+
+    subagent_id: str
+    status: TurnStatus
+    summary: str
+    usage: Usage
+    seconds: float
+    kind: Literal["subagent_finished"] = "subagent_finished"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
     """Text that the user added while the turn ran entered the conversation."""
@@ -186,6 +253,11 @@ TurnEvent: TypeAlias = (
     | Retrying
     | ToolStarted
     | ToolFinished
+    | ApprovalRequested
+    | ApprovalResolved
+    | SubagentStarted
+    | SubagentProgressed
+    | SubagentFinished
     | Steered
     | TurnFinished
     | TurnFailed

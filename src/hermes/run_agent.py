@@ -64,6 +64,7 @@ class AgentSettings:
     live: bool = True
     stored: bool = False
     source: str = "api_server"
+    session_key: str = ""
     stream_delta_callback: Callable[[str], None] | None = None
     tool_start_callback: Callable[[str, str, Mapping[str, Any]], None] | None = None
     tool_complete_callback: Callable[[str, str, Mapping[str, Any], str], None] | None = None
@@ -78,7 +79,7 @@ class AIAgent:
     after it. ``runtime`` holds what outlives the agent; without one the agent makes its own,
     which ``aclose`` releases. Events go to ``event_sink``, or else to the callbacks.
     With ``stored`` the conversation lives in the runtime's session store under ``session_id``,
-    otherwise the caller carries the history.
+    otherwise the caller carries the history. ``session_key`` is whose memory the turns use.
     """
 
     def __init__(self, **keywords: Any) -> None:
@@ -138,7 +139,8 @@ class AIAgent:
         settings = self._settings
         await self._runtime.refresh()
         user = _user(user_message)
-        execution = await self._execution(turn_id or new_turn_id())
+        sink = _CallbackSink(settings) if settings.event_sink is None else settings.event_sink
+        execution = await self._execution(turn_id or new_turn_id(), sink)
         turn = TurnRequest(
             turn_id=turn_id or execution.context.turn_id,
             session_id=self.session_id,
@@ -157,18 +159,22 @@ class AIAgent:
             turn,
             execution,
             self._conversation(conversation_history),
-            _CallbackSink(settings) if settings.event_sink is None else settings.event_sink,
+            sink,
             TurnControl() if settings.control is None else settings.control,
         )
         self._usage += result.usage
         return result
 
-    async def _execution(self, turn_id: str) -> DirectExecution:
+    async def _execution(self, turn_id: str, sink: EventSink) -> DirectExecution:
         settings = self._settings
         return DirectExecution(
             provider=await self._runtime.provider(_choice(settings)),
             toolbox=self._runtime.toolbox(settings.enabled_toolsets),
-            context=self._runtime.tool_context(session_id=self.session_id, turn_id=turn_id),
+            context=replace(
+                self._runtime.tool_context(session_id=self.session_id, turn_id=turn_id),
+                session_key=settings.session_key,
+                emit=sink.emit,
+            ),
             live=settings.live,
         )
 

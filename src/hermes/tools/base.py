@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from hermes.events import TurnEvent
 from hermes.messages import JsonObject, ToolResult, ToolSpec
 
 
@@ -28,6 +29,8 @@ class ToolContext:
     results: Path
     environment: dict[str, str] = field(default_factory=dict[str, str])
     progress: Callable[[str], None] = lambda _line: None
+    session_key: str = ""
+    emit: Callable[[TurnEvent], None] = lambda _event: None
 
     def for_call(self, call_id: str) -> "ToolContext":
         """Return the same context for one call."""

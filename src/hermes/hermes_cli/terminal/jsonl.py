@@ -4,16 +4,22 @@ The shapes are a promise: keys are added, not renamed.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, assert_never
 
 import orjson
 
 from hermes.errors import HermesError
 from hermes.events import (
+    ApprovalRequested,
+    ApprovalResolved,
     ReasoningDelta,
     Retrying,
     Steered,
     StepStarted,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -104,11 +110,37 @@ def _fields(event: TurnEvent) -> dict[str, Any]:
                 "is_error": event.result.is_error,
                 "text": event.result.text,
             }
+        case ApprovalRequested() | ApprovalResolved():
+            fields = _approval(event)
+        case SubagentStarted() | SubagentProgressed() | SubagentFinished():
+            fields = _subagent(event)
         case TurnFinished() | TurnFailed():
             fields = _result(event.result)
         case _:
             assert_never(event)
     return fields
+
+
+def _subagent(event: SubagentStarted | SubagentProgressed | SubagentFinished) -> dict[str, Any]:
+    fields = asdict(event)
+    del fields["kind"]
+    if isinstance(event, SubagentFinished):
+        fields["seconds"] = round(event.seconds, 3)
+    return fields
+
+
+def _approval(event: ApprovalRequested | ApprovalResolved) -> dict[str, Any]:
+    call = event.call
+    named = {"approval_id": event.approval_id, "call_id": call.id, "name": call.name}
+    if isinstance(event, ApprovalResolved):
+        return {**named, "choice": event.choice, "by": event.by}
+    return {
+        **named,
+        "reason": event.reason,
+        "detail": event.detail,
+        "choices": list(event.choices),
+        "expires_at": event.expires_at,
+    }
 
 
 def error_object(error: HermesError | None) -> dict[str, str] | None:
