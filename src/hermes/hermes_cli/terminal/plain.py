@@ -108,6 +108,8 @@ class PlainView:
             await self.notice(wording.retrying(event))
         elif isinstance(event, Steered):
             await self.notice(f"Taken into the turn: {one_line(event.text, 200)}")
+        elif isinstance(event, wording.Aside):
+            await self.notice(wording.aside(event))
         elif isinstance(event, TurnFinished | TurnFailed):
             self._unannounced.clear()
             await self._end_line()

@@ -159,7 +159,13 @@ class StyledView:
 
     def _between(
         self,
-        event: TurnStarted | StepStarted | Retrying | Steered | TurnFinished | TurnFailed,
+        event: TurnStarted
+        | StepStarted
+        | Retrying
+        | Steered
+        | wording.Aside
+        | TurnFinished
+        | TurnFailed,
     ) -> None:
         match event:
             case TurnStarted():
@@ -176,6 +182,8 @@ class StyledView:
                 self._note(f"Taken into the turn: {one_line(event.text, 200)}", _DIM)
             case TurnFinished() | TurnFailed():
                 self._end(event.result)
+            case _:
+                self._note(wording.aside(event), _DIM)
 
     def _end(self, result: TurnResult) -> None:
         self.activity.end()

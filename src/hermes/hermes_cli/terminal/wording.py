@@ -3,12 +3,21 @@
 Colours and places are for the views.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
 from hermes.errors import HermesError
-from hermes.events import Retrying, ToolFinished, TurnResult
+from hermes.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    Retrying,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
+    ToolFinished,
+    TurnResult,
+)
 from hermes.hermes_cli.terminal.clean import one_line
 from hermes.messages import JsonObject
 from hermes.redaction import redact
@@ -35,6 +44,28 @@ _NEXT_STEP = {
     "session_not_found": "`hermes chat` and then /sessions lists the sessions.",
     "session_store_unavailable": "`hermes doctor` looks at the database.",
 }
+
+
+Aside: TypeAlias = (
+    ApprovalRequested | ApprovalResolved | SubagentStarted | SubagentProgressed | SubagentFinished
+)
+"""What happens beside a tool call."""
+
+
+def aside(event: Aside) -> str:
+    """Return one line about an approval or a sub-agent."""
+    match event:
+        case ApprovalRequested():
+            return f"Asks before it runs: {one_line(event.detail, 200)} ({event.reason})"
+        case ApprovalResolved():
+            word = "Refused" if event.choice == "deny" else f"Allowed ({event.choice})"
+            return f"{word} by {event.by}"
+        case SubagentStarted():
+            return f"Sub-agent: {one_line(event.goal, 200)}"
+        case SubagentProgressed():
+            return f"Sub-agent: {one_line(event.line, 200)}"
+        case SubagentFinished():
+            return f"Sub-agent {event.status} after {seconds(event.seconds)}"
 
 
 def seconds(value: float) -> str:
