@@ -125,7 +125,7 @@ class SessionError(HermesError):
 
 
 class ToolboxError(HermesError):
-    """A toolbox cannot be built, e.g. two tools of one name."""
+    """A toolbox cannot be built, e.g. two tools of one name, or an approval cannot be answered."""
 
     code = "toolbox_error"
 

@@ -34,6 +34,11 @@ def new_call_id() -> str:
     return new_id("call_", 12)
 
 
+def new_approval_id() -> str:
+    """Return an id for a question whether a call may run."""
+    return new_id("appr_", 12)
+
+
 def is_safe_id(text: str) -> bool:
     """Whether a client's id may name a session: no path, no control character, bounded length."""
     return 0 < len(text) <= MAX_ID_LENGTH and _UNSAFE.search(text) is None

@@ -65,6 +65,7 @@ class AgentSettings:
     stored: bool = False
     source: str = "api_server"
     session_key: str = ""
+    attended: bool = False
     stream_delta_callback: Callable[[str], None] | None = None
     tool_start_callback: Callable[[str, str, Mapping[str, Any]], None] | None = None
     tool_complete_callback: Callable[[str, str, Mapping[str, Any], str], None] | None = None
@@ -80,6 +81,7 @@ class AIAgent:
     which ``aclose`` releases. Events go to ``event_sink``, or else to the callbacks.
     With ``stored`` the conversation lives in the runtime's session store under ``session_id``,
     otherwise the caller carries the history. ``session_key`` is whose memory the turns use.
+    ``attended`` says that somebody sees the events and can answer an approval.
     """
 
     def __init__(self, **keywords: Any) -> None:
@@ -173,9 +175,11 @@ class AIAgent:
             context=replace(
                 self._runtime.tool_context(session_id=self.session_id, turn_id=turn_id),
                 session_key=settings.session_key,
+                attended=settings.attended,
                 emit=sink.emit,
             ),
             live=settings.live,
+            gate=self._runtime.gate,
         )
 
     def _conversation(self, history: Sequence[Message]) -> Conversation:

@@ -19,6 +19,7 @@ from hermes.providers.registry import Endpoint, endpoint
 from hermes.providers.retry import RetryPolicy
 from hermes.sessions.store import SessionStore
 from hermes.sessions.turns import SessionLocks
+from hermes.tools.approval import ApprovalBroker, Gate
 from hermes.tools.base import Tool, ToolContext
 from hermes.tools.registry import ToolOptions, build_toolbox
 from hermes.tools.toolbox import Toolbox
@@ -51,7 +52,8 @@ class AgentRuntime:
 
     ``refine`` lays the operator's settings over an endpoint. ``unconfigured`` gives the provider
     of a choice that names none. ``extra_tools`` stand beside those of every toolset, for
-    embedders. ``environment`` is what commands see; it holds no key.
+    embedders. ``gate`` decides on each tool call; ``approvals`` holds those that wait for a
+    person. ``environment`` is what commands see; it holds no key.
     ``look`` reads again what may have changed on disk, in a thread. ``settings`` gives what
     ``refine`` goes by, the same object as long as it has not changed. ``persona`` is the text of
     ``persona_file``, the operator's own words for who the agent is. ``closing`` are called first
@@ -70,6 +72,8 @@ class AgentRuntime:
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     extra_tools: tuple[Tool, ...] = ()
     tool_options: ToolOptions = field(default_factory=ToolOptions)
+    approvals: ApprovalBroker = field(default_factory=ApprovalBroker)
+    gate: Gate | None = None
     disabled_toolsets: tuple[str, ...] = ()
     persona_file: Path | None = None
     look: Callable[[], object] | None = None

@@ -13,6 +13,7 @@ from hermes.events import Delta, ReasoningDelta, Retrying, TextDelta, TurnEvent
 from hermes.messages import JsonObject, ModelRequest, ToolCall, ToolResult, ToolSpec
 from hermes.providers.base import Provider
 from hermes.providers.collect import Collector
+from hermes.tools.approval import Gate
 from hermes.tools.base import ToolContext
 from hermes.tools.toolbox import Toolbox
 from hermes.wire.think_tags import ThinkFilter
@@ -28,13 +29,14 @@ class DirectExecution:
     """The ``Execution`` that does each operation when it is asked for.
 
     With ``live`` false nobody reads along: text is emitted once a call is whole, and a call that
-    breaks in the middle is made again.
+    breaks in the middle is made again. ``gate`` is asked before each tool call.
     """
 
     provider: Provider
     toolbox: Toolbox
     context: ToolContext
     live: bool = True
+    gate: Gate | None = None
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
@@ -68,8 +70,12 @@ class DirectExecution:
         return self.toolbox.parse(call)
 
     async def tool_call(self, call: ToolCall, arguments: JsonObject) -> ToolResult:
-        """Run one tool."""
+        """Run one tool, unless the gate answers in its place."""
         context = self.context.for_call(call.id)
+        if self.gate is not None:
+            refused = await self.gate.check(call, arguments, context)
+            if refused is not None:
+                return refused
         return await self.toolbox.run(call, context, arguments=arguments)
 
 

@@ -19,7 +19,8 @@ class ToolContext:
 
     ``workdir`` is the folder that relative paths start from; ``results`` is where outputs too
     long for the model are kept whole; ``environment`` is what commands see (no keys);
-    ``progress`` takes a line for the person who waits.
+    ``progress`` takes a line for the person who waits; ``attended`` says whether somebody can
+    answer an approval.
     """
 
     session_id: str
@@ -31,6 +32,7 @@ class ToolContext:
     progress: Callable[[str], None] = lambda _line: None
     session_key: str = ""
     emit: Callable[[TurnEvent], None] = lambda _event: None
+    attended: bool = False
 
     def for_call(self, call_id: str) -> "ToolContext":
         """Return the same context for one call."""
