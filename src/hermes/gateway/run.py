@@ -22,6 +22,7 @@ from hermes.hermes_cli.settings import EndpointSettings, Settings
 from hermes.messages import ModelOptions
 from hermes.providers.registry import PROFILES, Endpoint, Limits, endpoint, find_profile
 from hermes.providers.retry import RetryPolicy
+from hermes.redaction import redact
 from hermes.sessions.deferred import deferred, opened
 from hermes.sessions.opening import DATABASE_NAME, open_store
 from hermes.tools.registry import ToolOptions
@@ -258,8 +259,15 @@ def _configured_as(name: str, settings: Settings) -> EndpointSettings:
 
 
 def command_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that commands of the agent may see: none that looks like a secret."""
-    return {name: value for name, value in environment.items() if not _HIDDEN.search(name)}
+    """Return the variables that commands of the agent may see.
+
+    None whose name tells of a secret, and none whose value holds something that a log would mask.
+    """
+    return {
+        name: value
+        for name, value in environment.items()
+        if not _HIDDEN.search(name) and redact(value) == value
+    }
 
 
 def _prepare(loaded: LoadedSettings) -> Path:
